@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The boundaries inside a deregistration.  It begins in a system call, in the
+ * closing of a file (the exit of a process), in the removal of a device, or in
+ * a registration that is undone.
+ */
+#include <linux/bitmap.h>
+#include <rdma/ib_umem.h>
+#include <rdma/restrack.h>
+#include <rdma/uverbs_ioctl.h>
+#include <rdma/uverbs_types.h>
+
+#include "observer.h"
+
+/*
+ * Destroying a uobject is noted for each CPU, as entering the system call is
+ * (context.c): most uobjects are no MR.
+ */
+struct mrs_destroy_note {
+	struct task_struct *task;
+	const struct ib_uobject *uobj;
+	unsigned long switches;
+	u64 ns;
+	u64 syscall_ns;		/* 0: not known */
+	u32 entry;
+};
+
+static DEFINE_PER_CPU(struct mrs_destroy_note, mrs_destroy_note);
+
+static u32 mrs_destroy_reason(enum rdma_remove_reason reason,
+			      const struct uverbs_attr_bundle *attrs)
+{
+	switch (reason) {
+	case RDMA_REMOVE_DESTROY:
+		return bitmap_empty(attrs->attr_present,
+				    UVERBS_API_ATTR_BKEY_LEN) ?
+			MRSCOPE_ENTRY_WRITE : MRSCOPE_ENTRY_IOCTL;
+	case RDMA_REMOVE_CLOSE:
+		return MRSCOPE_ENTRY_CLEANUP;
+	case RDMA_REMOVE_ABORT:
+		return MRSCOPE_ENTRY_ABORT;
+	default:
+		return MRSCOPE_ENTRY_REMOVE;
+	}
+}
+
+/* uverbs_destroy_uobject(uobj, reason, attrs) */
+static int mrs_destroy_entry(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct mrs_destroy_note *n = this_cpu_ptr(&mrs_destroy_note);
+
+	mrs_hit(mrs_probe_of_entry(kp));
+	n->task = current;
+	n->switches = mrs_switches();
+	n->ns = mrs_clock();
+	n->uobj = (void *)regs_get_kernel_argument(regs, 0);
+	n->entry = mrs_destroy_reason(regs_get_kernel_argument(regs, 1),
+				      (void *)regs_get_kernel_argument(regs, 2));
+	n->syscall_ns = n->entry == MRSCOPE_ENTRY_IOCTL ?
+			mrs_syscall_entry() : 0;
+	return 0;
+}
+
+static void mrs_know_owner(struct mrs_record *r, const struct ib_mr *mr)
+{
+	struct task_struct *owner = mr->res.task;
+
+	if (!owner)
+		return;
+	r->owner_tgid = owner->tgid;
+	memcpy(r->owner_comm, owner->group_leader->comm, TASK_COMM_LEN);
+	r->owner_comm[TASK_COMM_LEN - 1] = 0;
+	r->flags |= MRSCOPE_F_OWNER;
+}
+
+/* ib_dereg_mr_user(mr, udata) */
+static int mrs_dereg_call(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	const struct mrs_destroy_note *n = this_cpu_ptr(&mrs_destroy_note);
+	const struct ib_mr *mr = (void *)regs_get_kernel_argument(regs, 0);
+	u64 now = mrs_clock(), start = now;
+	u32 entry = MRSCOPE_ENTRY_UNKNOWN;
+	struct mrs_frame *f;
+	bool noted;
+
+	/* MRs that a kernel consumer fills by work requests pin nothing. */
+	if (mr->type != IB_MR_TYPE_USER)
+		return 1;
+	mrs_hit(mrs_probe_of(ri));
+
+	noted = n->task == current && n->switches == mrs_switches() &&
+		n->uobj && n->uobj == mr->uobject;
+	if (noted) {
+		start = n->ns;
+		entry = n->entry;
+	} else if (!mr->uobject) {
+		entry = MRSCOPE_ENTRY_KERNEL;
+	}
+
+	f = mrs_frame_begin(MRSCOPE_OP_DEREG, entry, MRSCOPE_DEREG_UVERBS, start);
+	if (!f)
+		return 1;
+	f->n_pair = 1;
+	if (noted) {
+		f->n_entry = 1;
+		if (n->syscall_ns) {
+			f->rec.start_ns = n->syscall_ns;
+			f->rec.ns[MRSCOPE_DEREG_SYSCALL] = n->ns - n->syscall_ns;
+			f->rec.observed |= BIT(MRSCOPE_DEREG_SYSCALL);
+			f->n_entry = 2;
+		}
+	}
+
+	f->rec.dev = mrs_device_find(mr->device);
+	f->rec.purpose = mrs_device_purpose(f->rec.dev);
+	f->rec.length = mr->length;
+	f->rec.iova = mr->iova;
+	f->rec.lkey = mr->lkey;
+	f->rec.rkey = mr->rkey;
+	f->rec.flags |= MRSCOPE_F_LKEY;
+	mrs_know_owner(&f->rec, mr);
+	return 0;
+}
+
+static int mrs_dereg_return(struct kretprobe_instance *ri,
+			    struct pt_regs *regs)
+{
+	u64 now = mrs_clock();
+	struct mrs_context *ctx = mrs_context_find();
+	struct mrs_frame *parent;
+
+	if (!ctx || mrs_frame_top(ctx)->rec.op != MRSCOPE_OP_DEREG)
+		return 0;
+	/* Undoing a registration whose root had returned: that one failed. */
+	parent = ctx->depth > 1 ? mrs_frame_top(ctx) - 1 : NULL;
+	mrs_frame_end(ctx, (int)regs_return_value(regs), now);
+	if (parent && parent->await_commit)
+		mrs_frame_drop(ctx);
+	return 0;
+}
+
+/* dereg_mr(mr, udata) */
+int mrs_dereg_driver_entry(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_dereg_running();
+	u64 now;
+
+	if (!f || f->driver_seen)
+		return 0;
+	now = mrs_clock();
+	mrs_hit(mrs_probe_of_entry(kp));
+	f->n_entry++;
+	mrs_advance(f, MRSCOPE_DEREG_INVALIDATE, now);
+	f->driver_seen = true;
+	return 0;
+}
+
+/* ib_umem_release(umem) */
+static int mrs_release_call(struct kretprobe_instance *ri,
+			    struct pt_regs *regs)
+{
+	struct mrs_context *ctx = mrs_context_find();
+	struct mrs_frame *f;
+	const struct ib_umem *umem = (void *)regs_get_kernel_argument(regs, 0);
+	u64 now;
+
+	if (likely(!ctx) || !umem)
+		return 1;
+	now = mrs_clock();
+	f = mrs_frame_top(ctx);
+
+	if (f->rec.op != MRSCOPE_OP_DEREG) {
+		/* The driver gives back what it pinned: it failed later on. */
+		if (f->rec.op == MRSCOPE_OP_REREG || f->await_commit ||
+		    f->stage == MRSCOPE_REG_UNWIND)
+			return 1;
+		mrs_hit(mrs_probe_of(ri));
+		f->n_pair++;
+		mrs_fail(f, now);
+		return 1;
+	}
+
+	mrs_hit(mrs_probe_of(ri));
+	f->n_pair++;
+	if (umem->is_dmabuf || umem->is_odp) {
+		mrs_advance(f, MRSCOPE_DEREG_UNMAP, now);
+		return 0;
+	}
+	f->rec.addr = umem->address;
+	f->rec.length = umem->length;
+	f->rec.pages = ib_umem_num_pages((struct ib_umem *)umem);
+	f->rec.sg_entries = umem->sgt_append.sgt.orig_nents;
+	f->rec.flags |= MRSCOPE_F_ADDR | MRSCOPE_F_UMEM;
+	mrs_advance(f, mrs_device_real_dma(f->rec.dev) ?
+		       MRSCOPE_DEREG_UNMAP : MRSCOPE_DEREG_UNPIN, now);
+	return 0;
+}
+
+static int mrs_release_return(struct kretprobe_instance *ri,
+			      struct pt_regs *regs)
+{
+	u64 now = mrs_clock();
+	struct mrs_frame *f = mrs_dereg_running();
+
+	if (f)
+		mrs_advance(f, MRSCOPE_DEREG_FREE, now);
+	return 0;
+}
+
+/* dma_unmap_sg_attrs(): its return parts unmapping from unpinning */
+static int mrs_unmap_call(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_dereg_running();
+
+	if (likely(!f) || f->stage != MRSCOPE_DEREG_UNMAP)
+		return 1;
+	mrs_hit(mrs_probe_of(ri));
+	f->n_pair++;
+	return 0;
+}
+
+static int mrs_unmap_return(struct kretprobe_instance *ri,
+			    struct pt_regs *regs)
+{
+	u64 now = mrs_clock();
+	struct mrs_frame *f = mrs_dereg_running();
+
+	if (f)
+		mrs_advance(f, MRSCOPE_DEREG_UNPIN, now);
+	return 0;
+}
+
+#define SYMBOLS(...)	((const char *const []){ __VA_ARGS__, NULL })
+
+struct mrs_probe mrs_dereg_probes[] = {
+	{ .boundary = MRS_B_UNMAP, .on_call = mrs_unmap_call,
+	  .on_return = mrs_unmap_return, .need = MRS_DEEP_REAL_DMA,
+	  .symbols = SYMBOLS("dma_unmap_sg_attrs") },
+	{ .boundary = MRS_B_RELEASE, .on_call = mrs_release_call,
+	  .on_return = mrs_release_return,
+	  .symbols = SYMBOLS("ib_umem_release") },
+	{ .boundary = MRS_B_DEREG, .on_call = mrs_dereg_call,
+	  .on_return = mrs_dereg_return, .op = MRSCOPE_OP_DEREG,
+	  .symbols = SYMBOLS("ib_dereg_mr_user") },
+	{ .boundary = MRS_B_DESTROY, .on_entry = mrs_destroy_entry,
+	  .symbols = SYMBOLS("uverbs_destroy_uobject",
+			     "uverbs_destroy_uobject.isra.0",
+			     "uverbs_destroy_uobject.constprop.0",
+			     "uverbs_destroy_uobject.part.0") },
+};
+
+const unsigned int mrs_dereg_nprobes = ARRAY_SIZE(mrs_dereg_probes);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is known of drivers by name.  Everything works without an entry here;
+ * an entry names the key allocator, or says what the driver's user library
+ * registers.
+ *
+ * A key allocator is an entry-only probe (mrs_key_entry) where the key's work
+ * lasts until the next boundary, or a pair (mrs_key_call, mrs_key_return)
+ * where it is a function of its own.  Symbols of drivers that are not loaded
+ * are simply not found.
+ */
+#include "observer.h"
+
+static const struct mrs_driver mrs_drivers[] = {
+	{ "rdma_rxe", MRSCOPE_PURPOSE_USER, .key_in_prepare = true },
+	{ "siw", MRSCOPE_PURPOSE_USER },
+	{ "mlx4_ib", MRSCOPE_PURPOSE_USER },
+	{ "mlx5_ib", MRSCOPE_PURPOSE_USER },
+	{ "bnxt_re", MRSCOPE_PURPOSE_USER },
+	{ "efa", MRSCOPE_PURPOSE_USER },
+	/* irdma, hns and others register queue rings the same way: unknown */
+};
+
+const struct mrs_driver *mrs_driver_find(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(mrs_drivers); i++)
+		if (!strcmp(mrs_drivers[i].name, name))
+			return &mrs_drivers[i];
+	return NULL;
+}
+
+#define SYMBOLS(...)	((const char *const []){ __VA_ARGS__, NULL })
+
+struct mrs_probe mrs_driver_probes[] = {
+	/*
+	 * rxe: 6.12 takes the index from its pool, then draws the variant, then
+	 * pins.  6.1 allocates the MR and its index in one function, pins, and
+	 * draws the variant while it builds its table.
+	 */
+	{ .boundary = MRS_B_KEY, .on_entry = mrs_key_entry,
+	  .symbols = SYMBOLS("__rxe_add_to_pool", "rxe_alloc") },
+};
+
+const unsigned int mrs_driver_nprobes = ARRAY_SIZE(mrs_driver_probes);

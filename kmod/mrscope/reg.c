@@ -1,0 +1,596 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The boundaries inside a registration: which functions they are, and what is
+ * learnt at each.  Handlers run with preemption off and must not sleep.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/scatterlist.h>
+#include <linux/uaccess.h>
+#include <rdma/ib_umem.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/restrack.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include "observer.h"
+
+static atomic64_t mrs_outside;	/* umem pins that belong to no registration */
+
+u64 mrs_outside_umems(void)
+{
+	return atomic64_read(&mrs_outside);
+}
+
+static unsigned long mrs_arg(struct pt_regs *regs, unsigned int n)
+{
+	return regs_get_kernel_argument(regs, n);
+}
+
+/* The ioctl path fills the presence bitmap of its attributes, write does not. */
+static bool mrs_by_ioctl(const struct uverbs_attr_bundle *attrs)
+{
+	return !bitmap_empty(attrs->attr_present, UVERBS_API_ATTR_BKEY_LEN);
+}
+
+static int mrs_ioctl_entry(struct kprobe *kp, struct pt_regs *regs)
+{
+	mrs_hit(mrs_probe_of_entry(kp));
+	mrs_syscall_mark(mrs_clock());
+	return 0;
+}
+
+/* ---- roots ---- */
+
+int mrs_reg_root_call(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct mrs_probe *p = mrs_probe_of(ri);
+	u64 now = mrs_clock(), called = 0;
+	struct uverbs_attr_bundle *attrs = NULL;
+	u32 entry = p->entry;
+	struct mrs_frame *f;
+
+	mrs_hit(p);
+	if (entry == MRSCOPE_ENTRY_IOCTL) {
+		attrs = (void *)mrs_arg(regs, 0);
+		if (mrs_by_ioctl(attrs))
+			called = mrs_syscall_entry();
+		else
+			entry = MRSCOPE_ENTRY_WRITE;
+	}
+
+	f = mrs_frame_begin(p->op, entry, MRSCOPE_REG_UVERBS, now);
+	if (!f)
+		return 1;
+	f->attrs = attrs;
+	f->n_pair = 1;
+	if (called) {
+		f->rec.start_ns = called;
+		f->rec.ns[MRSCOPE_REG_SYSCALL] = now - called;
+		f->rec.observed |= BIT(MRSCOPE_REG_SYSCALL);
+		f->n_entry = 1;
+	}
+	return 0;
+}
+
+/*
+ * The core refused before it called the driver: what was asked for is still in
+ * the caller's buffer.  It may have been paged out; then it stays unknown.
+ */
+static void mrs_read_request(struct mrs_frame *f)
+{
+	const struct ib_udata *in = &((struct uverbs_attr_bundle *)f->attrs)->ucore;
+	struct ib_uverbs_reg_mr cmd;
+
+	if (f->rec.op != MRSCOPE_OP_REG || in->inlen < sizeof(cmd) ||
+	    copy_from_user_nofault(&cmd, in->inbuf, sizeof(cmd)))
+		return;
+	f->rec.addr = cmd.start;
+	f->rec.length = cmd.length;
+	f->rec.iova = cmd.hca_va;
+	f->rec.access = cmd.access_flags;
+	f->rec.flags |= MRSCOPE_F_ADDR | MRSCOPE_F_ACCESS;
+}
+
+int mrs_reg_root_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct mrs_probe *p = mrs_probe_of(ri);
+	u64 now = mrs_clock();
+	struct mrs_context *ctx = mrs_context_find();
+	struct mrs_frame *f;
+	long ret;
+
+	if (!ctx)
+		return 0;
+	f = mrs_frame_top(ctx);
+	if (f->rec.op != p->op || f->await_commit)
+		return 0;
+
+	if (p->entry == MRSCOPE_ENTRY_KERNEL)
+		ret = PTR_ERR_OR_ZERO((void *)regs_return_value(regs));
+	else
+		ret = (int)regs_return_value(regs);
+
+	if (f->attrs && ret && !f->driver_seen)
+		mrs_read_request(f);
+	f->attrs = NULL;
+
+	if (!ret && f->rec.op != MRSCOPE_OP_REREG &&
+	    p->entry != MRSCOPE_ENTRY_KERNEL) {
+		if (test_bit(MRS_B_COMMIT, &mrs_armed)) {
+			f->await_commit = true;
+			return 0;
+		}
+		f->rec.flags |= MRSCOPE_F_NO_COMMIT;
+	}
+	mrs_frame_end(ctx, ret, now);
+	return 0;
+}
+
+static int mrs_commit_entry(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct mrs_context *ctx = mrs_context_find();
+	struct mrs_frame *f;
+	u64 now;
+
+	if (!ctx)
+		return 0;
+	now = mrs_clock();
+	f = mrs_frame_top(ctx);
+	if (!f->await_commit)
+		return 0;
+	mrs_hit(mrs_probe_of_entry(kp));
+	f->n_entry++;
+	mrs_frame_end(ctx, 0, now);
+	return 0;
+}
+
+/* ---- driver ---- */
+
+static void mrs_know_device(struct mrs_frame *f, const struct ib_device *dev)
+{
+	f->rec.dev = mrs_device_find(dev);
+	f->rec.purpose = mrs_device_purpose(f->rec.dev);
+}
+
+/* reg_user_mr(pd, start, length, virt_addr, access, ...) */
+int mrs_reg_driver_entry(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_reg_running();
+	const struct ib_pd *pd;
+	u64 now;
+
+	if (!f)
+		return 0;
+	now = mrs_clock();
+	mrs_hit(mrs_probe_of_entry(kp));
+	f->n_entry++;
+	/* A driver may call its own operation inside a re-registration. */
+	if (f->driver_seen)
+		return 0;
+	mrs_advance(f, MRSCOPE_REG_PREPARE, now);
+	f->driver_seen = true;
+
+	pd = (void *)mrs_arg(regs, 0);
+	mrs_know_device(f, pd->device);
+	f->rec.addr = mrs_arg(regs, 1);
+	f->rec.length = mrs_arg(regs, 2);
+	f->rec.iova = mrs_arg(regs, 3);
+	f->rec.access = mrs_arg(regs, 4);
+	f->rec.flags |= MRSCOPE_F_ADDR | MRSCOPE_F_ACCESS;
+	return 0;
+}
+
+/* reg_user_mr_dmabuf(pd, offset, length, virt_addr, fd, access, ...) */
+int mrs_dmabuf_driver_entry(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_reg_running();
+	const struct ib_pd *pd;
+	u64 now;
+
+	if (!f || f->driver_seen)
+		return 0;
+	now = mrs_clock();
+	mrs_hit(mrs_probe_of_entry(kp));
+	f->n_entry++;
+	mrs_advance(f, MRSCOPE_REG_PREPARE, now);
+	f->driver_seen = true;
+
+	pd = (void *)mrs_arg(regs, 0);
+	mrs_know_device(f, pd->device);
+	f->rec.op = MRSCOPE_OP_REG_DMABUF;
+	f->rec.length = mrs_arg(regs, 2);
+	f->rec.iova = mrs_arg(regs, 3);
+	f->rec.access = mrs_arg(regs, 5);
+	f->rec.flags |= MRSCOPE_F_ACCESS;
+	return 0;
+}
+
+/* rereg_user_mr(mr, flags, start, length, virt_addr, access, ...) */
+int mrs_rereg_driver_entry(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_reg_running();
+	const struct ib_mr *mr;
+	u64 now;
+
+	if (!f || f->rec.op != MRSCOPE_OP_REREG || f->driver_seen)
+		return 0;
+	now = mrs_clock();
+	mrs_hit(mrs_probe_of_entry(kp));
+	f->n_entry++;
+	mrs_advance(f, MRSCOPE_REG_PREPARE, now);
+	f->driver_seen = true;
+
+	mr = (void *)mrs_arg(regs, 0);
+	mrs_know_device(f, mr->device);
+	f->rereg_flags = mrs_arg(regs, 1);
+	/* Changed in place, an MR keeps its keys; a new one tells its own. */
+	f->rec.lkey = mr->lkey;
+	f->rec.rkey = mr->rkey;
+	f->rec.length = mr->length;
+	f->rec.iova = mr->iova;
+	f->rec.flags |= MRSCOPE_F_LKEY;
+	if (f->rereg_flags & IB_MR_REREG_TRANS) {
+		f->rec.addr = mrs_arg(regs, 2);
+		f->rec.length = mrs_arg(regs, 3);
+		f->rec.iova = mrs_arg(regs, 4);
+		f->rec.flags |= MRSCOPE_F_ADDR;
+	}
+	if (f->rereg_flags & IB_MR_REREG_ACCESS) {
+		f->rec.access = mrs_arg(regs, 5);
+		f->rec.flags |= MRSCOPE_F_ACCESS;
+	}
+	return 0;
+}
+
+/* ---- key: from the allocator's entry to the next boundary, or a span ---- */
+
+int mrs_key_entry(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_reg_running();
+
+	/* Outside the driver it is another object's index. */
+	if (!f || f->stage != MRSCOPE_REG_PREPARE)
+		return 0;
+	mrs_hit(mrs_probe_of_entry(kp));
+	f->n_entry++;
+	mrs_advance(f, MRSCOPE_REG_KEY, mrs_clock());
+	return 0;
+}
+
+int mrs_key_call(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_reg_running();
+
+	if (!f || !f->driver_seen || f->stage == MRSCOPE_REG_KEY)
+		return 1;
+	mrs_hit(mrs_probe_of(ri));
+	f->n_pair++;
+	f->before_key = f->stage;
+	mrs_advance(f, MRSCOPE_REG_KEY, mrs_clock());
+	return 0;
+}
+
+int mrs_key_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_reg_running();
+
+	if (f && f->stage == MRSCOPE_REG_KEY)
+		mrs_advance(f, f->before_key, mrs_clock());
+	return 0;
+}
+
+/* ---- umem ---- */
+
+/* ib_umem_get(device, addr, size, access) */
+int mrs_umem_entry(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_reg_running();
+	u64 now;
+
+	if (!f) {
+		atomic64_inc(&mrs_outside);
+		return 0;
+	}
+	now = mrs_clock();
+	mrs_hit(mrs_probe_of_entry(kp));
+	f->n_entry++;
+	mrs_advance(f, MRSCOPE_REG_ACCOUNT, now);
+	if (!f->driver_seen) {
+		mrs_know_device(f, (void *)mrs_arg(regs, 0));
+		f->rec.addr = mrs_arg(regs, 1);
+		f->rec.length = mrs_arg(regs, 2);
+		f->rec.access = mrs_arg(regs, 3);
+		f->rec.flags |= MRSCOPE_F_ADDR | MRSCOPE_F_ACCESS;
+	}
+	return 0;
+}
+
+static int mrs_attach_call(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_reg_running();
+
+	/* ib_umem_dmabuf_get_pinned() calls ib_umem_dmabuf_get(). */
+	if (!f || f->stage == MRSCOPE_REG_ATTACH)
+		return 1;
+	mrs_hit(mrs_probe_of(ri));
+	f->n_pair++;
+	mrs_advance(f, MRSCOPE_REG_ATTACH, mrs_clock());
+	return 0;
+}
+
+static int mrs_attach_return(struct kretprobe_instance *ri,
+			     struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_reg_running();
+	u64 now = mrs_clock();
+
+	if (!f || f->stage != MRSCOPE_REG_ATTACH)
+		return 0;
+	if (IS_ERR((void *)regs_return_value(regs)))
+		mrs_fail(f, now);
+	else
+		mrs_advance(f, MRSCOPE_REG_TABLE, now);
+	return 0;
+}
+
+/* ---- pin ---- */
+
+int mrs_pin_call(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_reg_running();
+
+	if (likely(!f) || f->stage == MRSCOPE_REG_PIN)
+		return 1;
+	mrs_hit(mrs_probe_of(ri));
+	f->n_pair++;
+	f->rec.pin_batches++;
+	f->rec.flags |= MRSCOPE_F_PIN;
+	mrs_advance(f, MRSCOPE_REG_PIN, mrs_clock());
+	return 0;
+}
+
+int mrs_pin_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	u64 now = mrs_clock();
+	struct mrs_frame *f = mrs_reg_running();
+	int pinned;
+
+	if (!f || f->stage != MRSCOPE_REG_PIN)
+		return 0;
+	pinned = regs_return_value(regs);
+	if (pinned < 0) {
+		mrs_fail(f, now);
+		return 0;
+	}
+	mrs_advance(f, MRSCOPE_REG_SG, now);
+	f->rec.pages += pinned;
+	f->rec.flags |= MRSCOPE_F_UMEM;
+	return 0;
+}
+
+static int mrs_slow_call(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_reg_running();
+
+	if (!f || f->stage != MRSCOPE_REG_PIN)
+		return 1;
+	mrs_hit(mrs_probe_of(ri));
+	f->n_pair++;
+	f->rec.slow_calls++;
+	f->slow_entry_ns = mrs_clock();
+	return 0;
+}
+
+static int mrs_slow_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	u64 now = mrs_clock();
+	struct mrs_frame *f = mrs_reg_running();
+
+	if (f && f->slow_entry_ns) {
+		f->rec.slow_ns += now - f->slow_entry_ns;
+		f->slow_entry_ns = 0;
+	}
+	return 0;
+}
+
+static int mrs_migrate_entry(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_reg_running();
+
+	if (f && f->stage == MRSCOPE_REG_PIN) {
+		mrs_hit(mrs_probe_of_entry(kp));
+		f->n_entry++;
+		f->rec.migrations++;
+	}
+	return 0;
+}
+
+/* ---- DMA mapping ---- */
+
+static struct mrs_frame *mrs_dma_begin(struct kretprobe_instance *ri)
+{
+	struct mrs_frame *f = mrs_reg_running();
+
+	if (likely(!f) || f->stage == MRSCOPE_REG_DMA ||
+	    f->stage == MRSCOPE_REG_UNWIND)
+		return NULL;
+	mrs_hit(mrs_probe_of(ri));
+	f->n_pair++;
+	mrs_advance(f, MRSCOPE_REG_DMA, mrs_clock());
+	return f;
+}
+
+/* int dma_map_sgtable(dev, sgt, dir, attrs): 0 or a negative errno */
+static int mrs_dma_call(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_dma_begin(ri);
+	struct sg_table *sgt;
+
+	if (!f)
+		return 1;
+	sgt = (void *)mrs_arg(regs, 1);
+	f->sgt = sgt;
+	f->rec.sg_entries = sgt->orig_nents;
+	return 0;
+}
+
+static int mrs_dma_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	u64 now = mrs_clock();
+	struct mrs_frame *f = mrs_reg_running();
+
+	if (!f || f->stage != MRSCOPE_REG_DMA || !f->sgt)
+		return 0;
+	if ((int)regs_return_value(regs)) {
+		mrs_fail(f, now);
+	} else {
+		mrs_advance(f, MRSCOPE_REG_TABLE, now);
+		f->rec.dma_entries = ((struct sg_table *)f->sgt)->nents;
+		f->rec.flags |= MRSCOPE_F_DMA;
+	}
+	f->sgt = NULL;
+	return 0;
+}
+
+/* int ib_dma_virt_map_sg(dev, sg, nents): entries mapped, 0 on failure */
+static int mrs_virt_dma_call(struct kretprobe_instance *ri,
+			     struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_dma_begin(ri);
+
+	if (!f)
+		return 1;
+	f->rec.sg_entries = mrs_arg(regs, 2);
+	return 0;
+}
+
+static int mrs_virt_dma_return(struct kretprobe_instance *ri,
+			       struct pt_regs *regs)
+{
+	u64 now = mrs_clock();
+	struct mrs_frame *f = mrs_reg_running();
+	int mapped;
+
+	if (!f || f->stage != MRSCOPE_REG_DMA)
+		return 0;
+	mapped = regs_return_value(regs);
+	if (mapped <= 0) {
+		mrs_fail(f, now);
+		return 0;
+	}
+	mrs_advance(f, MRSCOPE_REG_TABLE, now);
+	f->rec.dma_entries = mapped;
+	f->rec.flags |= MRSCOPE_F_DMA;
+	return 0;
+}
+
+/* ---- the rest of the driver ---- */
+
+static int mrs_page_size_call(struct kretprobe_instance *ri,
+			      struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_reg_running();
+
+	if (!f)
+		return 1;
+	mrs_hit(mrs_probe_of(ri));
+	f->n_pair++;
+	return 0;
+}
+
+static int mrs_page_size_return(struct kretprobe_instance *ri,
+				struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_reg_running();
+
+	if (f)
+		f->rec.page_size = regs_return_value(regs);
+	return 0;
+}
+
+/*
+ * rdma_restrack_new(res, type): the core has the finished MR in its hands.
+ * Its lkey and rkey are set, iova and length too.
+ */
+static int mrs_finish_entry(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct mrs_frame *f = mrs_reg_running();
+	struct rdma_restrack_entry *res;
+	const struct ib_mr *mr;
+	u64 now;
+
+	if (!f || mrs_arg(regs, 1) != RDMA_RESTRACK_MR)
+		return 0;
+	now = mrs_clock();
+	mrs_hit(mrs_probe_of_entry(kp));
+	f->n_entry++;
+	mrs_advance(f, MRSCOPE_REG_PUBLISH, now);
+
+	res = (void *)mrs_arg(regs, 0);
+	mr = container_of(res, struct ib_mr, res);
+	f->rec.lkey = mr->lkey;
+	f->rec.rkey = mr->rkey;
+	f->rec.flags |= MRSCOPE_F_LKEY;
+	if (!f->rec.page_size)
+		f->rec.page_size = mr->page_size;
+	if (!f->rec.dev)
+		mrs_know_device(f, mr->device);
+	return 0;
+}
+
+#define SYMBOLS(...)	((const char *const []){ __VA_ARGS__, NULL })
+
+/* Inner boundaries first: the last one armed completes a record. */
+struct mrs_probe mrs_reg_probes[] = {
+	{ .boundary = MRS_B_COMMIT, .on_entry = mrs_commit_entry,
+	  .symbols = SYMBOLS("rdma_alloc_commit_uobject") },
+	{ .boundary = MRS_B_FINISH, .on_entry = mrs_finish_entry,
+	  .symbols = SYMBOLS("rdma_restrack_new") },
+	{ .boundary = MRS_B_PAGE_SIZE, .on_call = mrs_page_size_call,
+	  .on_return = mrs_page_size_return,
+	  .symbols = SYMBOLS("ib_umem_find_best_pgsz") },
+	{ .boundary = MRS_B_DMA, .on_call = mrs_virt_dma_call,
+	  .on_return = mrs_virt_dma_return,
+	  .symbols = SYMBOLS("ib_dma_virt_map_sg") },
+	{ .boundary = MRS_B_DMA, .on_call = mrs_dma_call,
+	  .on_return = mrs_dma_return, .need = MRS_REAL_DMA,
+	  .symbols = SYMBOLS("dma_map_sgtable") },
+	{ .boundary = MRS_B_MIGRATE, .on_entry = mrs_migrate_entry,
+	  .need = MRS_DEEP, .symbols = SYMBOLS("migrate_pages") },
+	{ .boundary = MRS_B_SLOW, .on_call = mrs_slow_call,
+	  .on_return = mrs_slow_return, .need = MRS_DEEP,
+	  .symbols = SYMBOLS("__gup_longterm_locked",
+			     "__gup_longterm_locked.isra.0",
+			     "__gup_longterm_locked.constprop.0",
+			     "__gup_longterm_locked.part.0") },
+	{ .boundary = MRS_B_PIN, .on_call = mrs_pin_call,
+	  .on_return = mrs_pin_return,
+	  .symbols = SYMBOLS("pin_user_pages_fast") },
+	{ .boundary = MRS_B_ATTACH, .on_call = mrs_attach_call,
+	  .on_return = mrs_attach_return,
+	  .symbols = SYMBOLS("ib_umem_dmabuf_get_pinned") },
+	{ .boundary = MRS_B_ATTACH, .on_call = mrs_attach_call,
+	  .on_return = mrs_attach_return,
+	  .symbols = SYMBOLS("ib_umem_dmabuf_get") },
+	{ .boundary = MRS_B_UMEM, .on_entry = mrs_umem_entry,
+	  .symbols = SYMBOLS("ib_umem_get") },
+	{ .boundary = MRS_B_UVERBS, .on_call = mrs_reg_root_call,
+	  .on_return = mrs_reg_root_return,
+	  .op = MRSCOPE_OP_REG, .entry = MRSCOPE_ENTRY_IOCTL,
+	  .symbols = SYMBOLS("ib_uverbs_reg_mr") },
+	{ .boundary = MRS_B_UVERBS, .on_call = mrs_reg_root_call,
+	  .on_return = mrs_reg_root_return,
+	  .op = MRSCOPE_OP_REREG, .entry = MRSCOPE_ENTRY_IOCTL,
+	  .symbols = SYMBOLS("ib_uverbs_rereg_mr") },
+	{ .boundary = MRS_B_UVERBS, .on_call = mrs_reg_root_call,
+	  .on_return = mrs_reg_root_return,
+	  .op = MRSCOPE_OP_REG_DMABUF, .entry = MRSCOPE_ENTRY_IOCTL,
+	  .symbols = SYMBOLS("ib_uverbs_handler_UVERBS_METHOD_REG_DMABUF_MR") },
+	{ .boundary = MRS_B_UVERBS, .on_call = mrs_reg_root_call,
+	  .on_return = mrs_reg_root_return,
+	  .op = MRSCOPE_OP_REG, .entry = MRSCOPE_ENTRY_KERNEL,
+	  .symbols = SYMBOLS("ib_reg_user_mr") },
+	{ .boundary = MRS_B_IOCTL, .on_entry = mrs_ioctl_entry,
+	  .symbols = SYMBOLS("ib_uverbs_ioctl") },
+};
+
+const unsigned int mrs_reg_nprobes = ARRAY_SIZE(mrs_reg_probes);

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Do probes fire at all, and what does one cost?  Both are found out on
+ * functions of our own, with the handlers that real registrations meet.
+ */
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "observer.h"
+
+#define MRS_TRIES	64	/* the shortest counts: others were disturbed */
+#define MRS_CALLS	32
+
+struct mrs_cost mrs_cost;
+struct task_struct *mrs_calibrating;
+
+/* ---- functions to probe ---- */
+
+static noinline unsigned long mrs_target_umem(const void *dev,
+					      unsigned long addr, size_t size,
+					      int access)
+{
+	barrier();
+	return addr;
+}
+
+static noinline int mrs_target_pin(unsigned long start, int nr_pages)
+{
+	barrier();
+	return nr_pages;
+}
+
+static noinline void *mrs_target_root(unsigned int umems, unsigned int pins)
+{
+	while (umems--)
+		mrs_target_umem(mrs_calibration_device(), 0, PAGE_SIZE, 0);
+	while (pins--)
+		mrs_target_pin(0, 1);
+	barrier();
+	return NULL;
+}
+
+static struct mrs_probe mrs_target_probes[] = {
+	{ .addr = mrs_target_umem, .on_entry = mrs_umem_entry },
+	{ .addr = mrs_target_pin, .on_call = mrs_pin_call,
+	  .on_return = mrs_pin_return },
+	{ .addr = mrs_target_root, .on_call = mrs_reg_root_call,
+	  .on_return = mrs_reg_root_return,
+	  .op = MRSCOPE_OP_REG, .entry = MRSCOPE_ENTRY_KERNEL },
+};
+
+static void mrs_targets_disarm(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(mrs_target_probes); i++) {
+		mrs_probe_disarm(&mrs_target_probes[i]);
+		free_percpu(mrs_target_probes[i].hits);
+		mrs_target_probes[i].hits = NULL;
+	}
+}
+
+static int mrs_targets_arm(void)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(mrs_target_probes); i++) {
+		struct mrs_probe *p = &mrs_target_probes[i];
+
+		p->hits = alloc_percpu(unsigned long);
+		err = p->hits ? mrs_probe_arm(p) : -ENOMEM;
+		if (err) {
+			mrs_targets_disarm();
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* ---- cost ---- */
+
+static u64 mrs_shortest(unsigned int umems, unsigned int pins)
+{
+	u64 best = U64_MAX;
+	unsigned int i;
+
+	for (i = 0; i < MRS_TRIES; i++) {
+		u64 begun = mrs_clock();
+
+		mrs_target_root(umems, pins);
+		best = min(best, mrs_clock() - begun);
+	}
+	return best;
+}
+
+struct mrs_timing {
+	u64 base;	/* one umem call */
+	u64 umems;	/* MRS_CALLS more of them */
+	u64 pins;	/* MRS_CALLS pin calls beside the one umem call */
+};
+
+static void mrs_measure(struct mrs_timing *t)
+{
+	t->base = mrs_shortest(1, 0);
+	t->umems = mrs_shortest(1 + MRS_CALLS, 0);
+	t->pins = mrs_shortest(1, MRS_CALLS);
+}
+
+static u64 mrs_less(u64 a, u64 b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* Measures mrs_cost.  Left at 0 where no probe can be armed. */
+void mrs_calibrate(void)
+{
+	struct mrs_timing bare, armed;
+	u64 root;
+
+	lockdep_assert_held(&mrs_lock);
+	WRITE_ONCE(mrs_calibrating, current);
+	mrs_measure(&bare);
+	if (mrs_targets_arm())
+		goto out;
+	mrs_measure(&armed);
+	mrs_targets_disarm();
+
+	mrs_cost.entry_ns = mrs_less(armed.umems - armed.base,
+				     bare.umems - bare.base) / MRS_CALLS;
+	mrs_cost.pair_ns = mrs_less(armed.pins - armed.base,
+				    bare.pins - bare.base) / MRS_CALLS;
+	root = mrs_less(armed.base, bare.base);
+	mrs_cost.record_ns = mrs_less(root,
+				      mrs_cost.entry_ns + mrs_cost.pair_ns);
+out:
+	WRITE_ONCE(mrs_calibrating, NULL);
+}
+
+/* ---- self-test ---- */
+
+int mrs_selftest(char *why, size_t len)
+{
+	unsigned int i;
+	int err;
+
+	mutex_lock(&mrs_lock);
+	WRITE_ONCE(mrs_calibrating, current);
+	err = mrs_targets_arm();
+	if (err) {
+		snprintf(why, len, "fail: no probe can be armed (error %d)",
+			 err);
+		goto out;
+	}
+	mrs_target_root(1, 1);
+	for (i = 0; i < ARRAY_SIZE(mrs_target_probes); i++) {
+		if (mrs_probe_hits(&mrs_target_probes[i]) == 1)
+			continue;
+		snprintf(why, len,
+			 "fail: a probe did not fire; are kprobes/enabled and kernel.ftrace_enabled both 1?");
+		err = -EIO;
+	}
+	mrs_targets_disarm();
+	if (!err && mrs_boundary_gone(why, len))
+		err = -EIO;
+	if (!err)
+		strscpy(why, "pass", len);
+out:
+	WRITE_ONCE(mrs_calibrating, NULL);
+	mutex_unlock(&mrs_lock);
+	return err;
+}
