@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+
+#include <algorithm>
+#include <csignal>
+#include <exception>
+#include <iostream>
+#include <span>
+
+#include "command.h"
+#include "mrscope/environment.h"
+
+namespace mr_probe {
+
+int Fail(const mrscope::Error& error) {
+  switch (error.kind) {
+    case mrscope::ErrorKind::kInterrupted:
+      signal(error.code, SIG_DFL);
+      raise(error.code);
+      return kFailed;
+    case mrscope::ErrorKind::kFailed:
+      std::cerr << "mr_probe: " << error.message << '\n';
+      return kFailed;
+    case mrscope::ErrorKind::kUsage:
+      std::cerr << "mr_probe: " << error.message << '\n';
+      return kUsage;
+    case mrscope::ErrorKind::kPrerequisite:
+      std::cerr << "mr_probe: " << error.message << '\n';
+      return kMissing;
+  }
+  return kFailed;
+}
+
+namespace {
+
+int Main(std::span<char*> argv) {
+  CLI::App app{"Shows where the time of RDMA memory registration goes."};
+  app.name("mr_probe");
+  app.set_version_flag("--version", "mr_probe " + mrscope::Version());
+  app.require_subcommand(1);
+  app.footer(
+      "Exit status: 0 done, 1 what was asked failed, 2 usage, 3 a prerequisite is missing.\n"
+      "Example: mr_probe explain --size 64M");
+
+  // The command to record is not ours to parse, whatever it looks like.
+  Arguments arguments;
+  const auto dashes = std::find_if(argv.begin(), argv.end(),
+                                   [](const char* word) { return std::string_view(word) == "--"; });
+  if (dashes != argv.end()) arguments.command.assign(dashes + 1, argv.end());
+
+  Run run;
+  AddExplain(app, run);
+  AddRecord(app, arguments, run);
+  AddStatus(app, run);
+  try {
+    app.parse(static_cast<int>(dashes - argv.begin()), argv.data());
+  } catch (const CLI::ParseError& error) {
+    // Exit code 0: --help or --version, which CLI11 prints.
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::cerr << "mr_probe: " << error.what() << " (mr_probe --help says more)\n";
+    return kUsage;
+  }
+  return run();
+}
+
+}  // namespace
+}  // namespace mr_probe
+
+int main(int argc, char** argv) {
+  try {
+    return mr_probe::Main({argv, static_cast<std::size_t>(argc)});
+  } catch (const std::exception& error) {
+    std::cerr << "mr_probe: this is a bug: " << error.what() << '\n';
+    return mr_probe::kFailed;
+  }
+}

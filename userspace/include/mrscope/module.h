@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// mrscope.ko as user space sees it: its debugfs files and module parameters.
+
+#ifndef MRSCOPE_MODULE_H_
+#define MRSCOPE_MODULE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mrscope/file.h"
+#include "mrscope/result.h"
+#include "mrscope/units.h"
+
+namespace mrscope {
+
+struct BoundaryStatus {
+  std::string name;
+  bool armed = false;
+  std::string symbol;  // "-" where there is none
+  std::optional<std::uint64_t> hits;
+  std::optional<std::uint64_t> missed;
+  std::string reason;  // why it is not armed; may be empty
+};
+
+struct DeviceStatus {
+  std::string name;
+  std::string driver;
+};
+
+// The file `status`. What the module does not say is nullopt.
+struct ModuleStatus {
+  std::string version;
+  std::optional<bool> enabled;
+  std::optional<bool> deep;
+  std::optional<bool> keys;
+  std::string clock;
+  std::optional<std::uint64_t> records;
+  std::optional<std::uint64_t> lost;
+  std::optional<std::uint64_t> in_flight;
+  std::optional<std::uint64_t> contexts;
+  std::optional<Nanoseconds> cost_entry;   // calibrated, of one probe
+  std::optional<Nanoseconds> cost_pair;
+  std::optional<Nanoseconds> cost_record;
+  std::vector<DeviceStatus> devices;
+  std::vector<BoundaryStatus> boundaries;
+};
+
+// Line by line, keyword first; unknown keywords and short lines are skipped.
+ModuleStatus ParseModuleStatus(std::string_view text);
+
+class Module {
+ public:
+  // `root` is put before every path; tests pass a tree of their own.
+  explicit Module(std::string root = "");
+
+  bool loaded() const;
+  Result<ModuleStatus> ReadStatus() const;
+  // Runs the module's self-test: "pass", or "fail: why".
+  Result<std::string> SelfTest() const;
+  // An open file of the module, so that rmmod says "in use" meanwhile.
+  Result<UniqueFd> Hold() const;
+
+  std::string keys_path() const;
+  std::string debugfs_dir() const;
+
+ private:
+  std::string root_;
+};
+
+// Asks for whole keys in the records until it goes.
+class KeysOn {
+ public:
+  static Result<KeysOn> Set(const Module& module);
+  KeysOn(KeysOn&& other) noexcept;
+  KeysOn& operator=(KeysOn&&) = delete;
+  KeysOn(const KeysOn&) = delete;
+  KeysOn& operator=(const KeysOn&) = delete;
+  ~KeysOn();
+
+ private:
+  KeysOn(std::string path, std::string before);
+
+  std::string path_;
+  std::string before_;
+};
+
+}  // namespace mrscope
+
+#endif  // MRSCOPE_MODULE_H_

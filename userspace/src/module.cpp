@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+
+#include "mrscope/module.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace mrscope {
+namespace {
+
+std::string_view Word(const std::vector<std::string_view>& words, std::size_t index) {
+  return index < words.size() ? words[index] : std::string_view{};
+}
+
+std::optional<bool> Flag(std::string_view word) {
+  if (word == "1" || word == "Y") return true;
+  if (word == "0" || word == "N") return false;
+  return std::nullopt;
+}
+
+std::optional<Nanoseconds> Cost(const std::vector<std::string_view>& words, std::string_view key) {
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    if (words[i] != key) continue;
+    if (const auto ns = ParseNumber(words[i + 1])) return Nanoseconds(*ns);
+  }
+  return std::nullopt;
+}
+
+// boundary <name> <armed|unarmed> <symbol or -> <hits> <missed> [reason]
+std::optional<BoundaryStatus> ParseBoundary(std::string_view line,
+                                            const std::vector<std::string_view>& words) {
+  if (words.size() < 3) return std::nullopt;
+  BoundaryStatus boundary;
+  boundary.name = words[1];
+  boundary.armed = words[2] == "armed";
+  boundary.symbol = words.size() > 3 ? words[3] : "-";
+  boundary.hits = ParseNumber(Word(words, 4));
+  boundary.missed = ParseNumber(Word(words, 5));
+  if (words.size() > 6) {
+    boundary.reason = line.substr(static_cast<std::size_t>(words[6].data() - line.data()));
+  }
+  return boundary;
+}
+
+}  // namespace
+
+ModuleStatus ParseModuleStatus(std::string_view text) {
+  ModuleStatus status;
+  for (const std::string_view raw : Split(text, '\n')) {
+    const std::string_view line = Trim(raw);
+    const auto words = Split(line, ' ');
+    const std::string_view keyword = Word(words, 0);
+    const std::string_view value = Word(words, 1);
+    if (keyword == "mrscope") {
+      status.version = value;
+    } else if (keyword == "enabled") {
+      status.enabled = Flag(value);
+    } else if (keyword == "deep") {
+      status.deep = Flag(value);
+    } else if (keyword == "keys") {
+      status.keys = Flag(value);
+    } else if (keyword == "clock") {
+      status.clock = value;
+    } else if (keyword == "records") {
+      status.records = ParseNumber(value);
+    } else if (keyword == "lost") {
+      status.lost = ParseNumber(value);
+    } else if (keyword == "contexts") {
+      status.in_flight = ParseNumber(value);
+      status.contexts = ParseNumber(Word(words, 2));
+    } else if (keyword == "probe_cost") {
+      status.cost_entry = Cost(words, "entry");
+      status.cost_pair = Cost(words, "pair");
+      status.cost_record = Cost(words, "record");
+    } else if (keyword == "device" && words.size() >= 2) {
+      status.devices.push_back({std::string(value), std::string(Word(words, 2))});
+    } else if (keyword == "boundary") {
+      if (auto boundary = ParseBoundary(line, words)) {
+        status.boundaries.push_back(*std::move(boundary));
+      }
+    }
+  }
+  return status;
+}
+
+Module::Module(std::string root) : root_(std::move(root)) {}
+
+bool Module::loaded() const { return Exists(root_ + "/sys/module/mrscope"); }
+
+std::string Module::debugfs_dir() const { return root_ + "/sys/kernel/debug/mrscope"; }
+
+std::string Module::keys_path() const { return root_ + "/sys/module/mrscope/parameters/keys"; }
+
+Result<ModuleStatus> Module::ReadStatus() const {
+  const auto text = ReadFile(debugfs_dir() + "/status");
+  if (!text) return text.error();
+  return ParseModuleStatus(*text);
+}
+
+Result<std::string> Module::SelfTest() const {
+  const auto text = ReadFile(debugfs_dir() + "/selftest");
+  if (!text) return text.error();
+  return std::string(Trim(std::string_view(*text).substr(0, text->find('\n'))));
+}
+
+Result<UniqueFd> Module::Hold() const {
+  const std::string path = debugfs_dir() + "/status";
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.ok()) {
+    const int error = errno;
+    return Error{ErrorKind::kPrerequisite, error,
+                 fmt::format("cannot open {}: {}; {}", path, ErrnoText(error),
+                             error == EACCES || error == EPERM
+                                 ? "run as root"
+                                 : "mount debugfs with \"mount -t debugfs none /sys/kernel/debug\"")};
+  }
+  return fd;
+}
+
+Result<KeysOn> KeysOn::Set(const Module& module) {
+  const std::string path = module.keys_path();
+  const auto before = ReadLine(path);
+  auto written = before ? WriteFile(path, "Y") : Result<void>(Error{});
+  if (!written) {
+    return Error{ErrorKind::kPrerequisite, 0,
+                 fmt::format("cannot ask for whole keys through {}: run as root with this "
+                             "version's mrscope.ko loaded, or leave --keys out",
+                             path)};
+  }
+  return KeysOn(path, *before);
+}
+
+KeysOn::KeysOn(std::string path, std::string before)
+    : path_(std::move(path)), before_(std::move(before)) {}
+
+KeysOn::KeysOn(KeysOn&& other) noexcept
+    : path_(std::exchange(other.path_, "")), before_(std::move(other.before_)) {}
+
+KeysOn::~KeysOn() {
+  // Nobody can be told any more, and the module may be gone by now.
+  if (!path_.empty()) (void)WriteFile(path_, before_).ok();
+}
+
+}  // namespace mrscope
