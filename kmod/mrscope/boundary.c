@@ -80,15 +80,52 @@ u64 mrs_roots_missed(void)
 	return sum;
 }
 
+static int mrs_kprobe_entry(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct mrs_probe *p = container_of(kp, struct mrs_probe, rp.kp);
+	struct mrs_args args = { .regs = regs };
+
+	p->on_entry(p, &args);
+	return 0;
+}
+
+/*
+ * An entry-only probe: by ftrace where it has a call in the function, else a
+ * kprobe.  Registering a kprobe finds the symbol's address, too.
+ */
+static int mrs_entry_register(struct mrs_probe *p)
+{
+	struct kprobe *kp = &p->rp.kp;
+	int err;
+
+	kp->pre_handler = mrs_kprobe_entry;
+	if (!p->addr) {
+		kp->flags = KPROBE_FLAG_DISABLED;
+		err = register_kprobe(kp);
+		if (err)
+			return err;
+		p->entry_addr = kp->addr;
+		unregister_kprobe(kp);
+	} else {
+		p->entry_addr = p->addr;
+	}
+	if (!mrs_entry_arm(p))
+		return 0;
+
+	memset(kp, 0, sizeof(*kp));
+	kp->addr = p->entry_addr;
+	kp->pre_handler = mrs_kprobe_entry;
+	p->entry_addr = NULL;
+	return register_kprobe(kp);
+}
+
 static int mrs_probe_register(struct mrs_probe *p, const char *symbol)
 {
 	memset(&p->rp, 0, sizeof(p->rp));
 	p->rp.kp.symbol_name = symbol;
 	p->rp.kp.addr = symbol ? NULL : p->addr;
-	if (p->on_entry) {
-		p->rp.kp.pre_handler = p->on_entry;
-		return register_kprobe(&p->rp.kp);
-	}
+	if (p->on_entry)
+		return mrs_entry_register(p);
 	p->rp.entry_handler = p->on_call;
 	p->rp.handler = p->on_return;
 	/* Tasks sleep in a pin: count on more of them than there are CPUs. */
@@ -124,12 +161,15 @@ void mrs_probe_disarm(struct mrs_probe *p)
 {
 	if (!p->armed)
 		return;
-	if (p->on_entry)
+	if (p->entry_addr)
+		mrs_entry_disarm(p);
+	else if (p->on_entry)
 		unregister_kprobe(&p->rp.kp);
 	else
 		unregister_kretprobe(&p->rp);
 	p->missed = mrs_probe_missed(p);
 	p->armed = false;
+	p->entry_addr = NULL;
 }
 
 static bool mrs_probe_wanted(const struct mrs_probe *p)
@@ -215,7 +255,7 @@ static void mrs_probe_remove(struct mrs_probe *p)
 }
 
 /* Drivers' operations, found by address. */
-static int mrs_add_operation(void *addr, kprobe_pre_handler_t on_entry)
+static int mrs_add_operation(void *addr, mrs_entry_handler_t on_entry)
 {
 	struct mrs_probe *p;
 	int err;
@@ -268,7 +308,8 @@ void mrs_boundary_module_gone(struct module *mod)
 
 	lockdep_assert_held(&mrs_lock);
 	list_for_each_entry_safe_reverse(p, next, &mrs_probes, node) {
-		void *addr = p->armed ? p->rp.kp.addr : p->addr;
+		void *addr = p->addr ?: p->entry_addr ?:
+			     p->armed ? p->rp.kp.addr : NULL;
 
 		if (!addr || !within_module((unsigned long)addr, mod))
 			continue;
@@ -313,6 +354,7 @@ void mrs_boundary_exit(void)
 	mutex_lock(&mrs_lock);
 	list_for_each_entry_safe_reverse(p, next, &mrs_probes, node)
 		mrs_probe_remove(p);
+	mrs_entry_exit();
 	mutex_unlock(&mrs_lock);
 }
 
@@ -364,8 +406,8 @@ bool mrs_boundary_gone(char *why, size_t len)
 
 	lockdep_assert_held(&mrs_lock);
 	list_for_each_entry(p, &mrs_probes, node) {
-		if (!p->armed || !(kprobe_gone(&p->rp.kp) ||
-				   kprobe_disabled(&p->rp.kp)))
+		if (!p->armed || p->entry_addr ||
+		    !(kprobe_gone(&p->rp.kp) || kprobe_disabled(&p->rp.kp)))
 			continue;
 		snprintf(why, len, "fail: the probe of boundary %s is dead",
 			 mrs_boundary_names[p->boundary]);

@@ -21,6 +21,8 @@ static struct task_struct *mrs_owners[MRS_SLOTS + MRS_WINDOW];
 static struct mrs_context *mrs_contexts;
 static atomic64_t mrs_lost = ATOMIC64_INIT(0);
 
+bool mrs_cycles;
+
 struct mrs_context *mrs_context_find(void)
 {
 	unsigned int base = hash_ptr(current, MRS_SLOT_BITS);
@@ -32,17 +34,24 @@ struct mrs_context *mrs_context_find(void)
 	return NULL;
 }
 
-static struct mrs_context *mrs_context_take(void)
+/* The task's context, or a fresh one for it, or NULL where there is no room. */
+static struct mrs_context *mrs_context_get(void)
 {
 	unsigned int base = hash_ptr(current, MRS_SLOT_BITS);
-	unsigned int i;
+	unsigned int i, free = 0;
 
-	for (i = base; i < base + MRS_WINDOW; i++) {
-		if (READ_ONCE(mrs_owners[i]))
-			continue;
-		if (!cmpxchg(&mrs_owners[i], NULL, current)) {
-			mrs_contexts[i].depth = 0;
+	for (i = base + MRS_WINDOW; i-- > base;) {
+		struct task_struct *owner = READ_ONCE(mrs_owners[i]);
+
+		if (owner == current)
 			return &mrs_contexts[i];
+		if (!owner)
+			free = i + 1;
+	}
+	for (i = free; i && i <= base + MRS_WINDOW; i++) {
+		if (!cmpxchg(&mrs_owners[i - 1], NULL, current)) {
+			mrs_contexts[i - 1].depth = 0;
+			return &mrs_contexts[i - 1];
 		}
 	}
 	return NULL;
@@ -67,42 +76,43 @@ void mrs_frame_drop(struct mrs_context *ctx)
  * @op: enum mrscope_op
  * @entry: enum mrscope_entry
  * @stage: the stage that begins now
- * @now: the time
+ * @now: when, by mrs_clock()
  *
  * Return: the new innermost operation, or NULL (counted as lost).
  */
 struct mrs_frame *mrs_frame_begin(u32 op, u32 entry, u32 stage, u64 now)
 {
-	struct mrs_context *ctx = mrs_context_find();
+	struct mrs_context *ctx = mrs_context_get();
 	struct mrs_frame *f;
 
 	/*
 	 * A registration whose root succeeded, but whose commit never came:
 	 * the core undid it without another word, or the commit was missed.
 	 */
-	if (ctx && op != MRSCOPE_OP_DEREG && mrs_frame_top(ctx)->await_commit) {
+	if (ctx && ctx->depth && op != MRSCOPE_OP_DEREG &&
+	    mrs_frame_top(ctx)->await_commit) {
 		mrs_frame_drop(ctx);
-		ctx = mrs_context_find();
+		ctx = mrs_context_get();
 	}
-	if (!ctx)
-		ctx = mrs_context_take();
 	if (!ctx || ctx->depth == MRS_DEPTH) {
 		atomic64_inc(&mrs_lost);
 		return NULL;
 	}
 
 	f = &ctx->frames[ctx->depth++];
-	memset(f, 0, sizeof(*f));
+	memset(f, 0, offsetof(struct mrs_frame, rec.ns));
+	f->anchor = mrs_clock();
+	f->anchor_ns = ktime_get_mono_fast_ns();
+	f->begun = now;
+	f->last = now;
 	f->rec.op = op;
 	f->rec.entry = entry;
 	f->rec.purpose = MRSCOPE_PURPOSE_UNKNOWN;
-	f->rec.start_ns = now;
 	f->rec.failed_stage = -1;
 	f->rec.observed = BIT(stage);
 	if (ctx->depth > 1)
 		f->rec.flags |= MRSCOPE_F_NESTED;
 	f->stage = stage;
-	f->last_ns = now;
 	f->min_flt = current->min_flt;
 	f->maj_flt = current->maj_flt;
 	f->nvcsw = current->nvcsw;
@@ -154,6 +164,7 @@ void mrs_context_reset(void)
 
 int mrs_context_init(void)
 {
+	mrs_cycles = mrs_cycles_stable();
 	mrs_contexts = kvcalloc(ARRAY_SIZE(mrs_owners), sizeof(*mrs_contexts),
 				GFP_KERNEL);
 	return mrs_contexts ? 0 : -ENOMEM;
@@ -174,7 +185,7 @@ void mrs_context_exit(void)
 struct mrs_note {
 	struct task_struct *task;
 	unsigned long switches;
-	u64 ns;
+	u64 time;
 };
 
 static DEFINE_PER_CPU(struct mrs_note, mrs_note);
@@ -185,12 +196,12 @@ void mrs_syscall_mark(u64 now)
 
 	n->task = current;
 	n->switches = mrs_switches();
-	n->ns = now;
+	n->time = now;
 }
 
 u64 mrs_syscall_entry(void)
 {
 	struct mrs_note *n = this_cpu_ptr(&mrs_note);
 
-	return n->task == current && n->switches == mrs_switches() ? n->ns : 0;
+	return n->task == current && n->switches == mrs_switches() ? n->time : 0;
 }

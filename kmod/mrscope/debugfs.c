@@ -23,7 +23,8 @@ static int mrs_status_show(struct seq_file *m, void *unused)
 	seq_printf(m, "enabled %d\n", mrs_enabled);
 	seq_printf(m, "deep %d\n", mrs_deep);
 	seq_printf(m, "keys %d\n", mrs_keys);
-	seq_printf(m, "clock %s\n", MRS_CLOCK_NAME);
+	seq_printf(m, "clock %s\n",
+		   mrs_cycles ? "cycles scaled to CLOCK_MONOTONIC" : "mono_fast");
 	seq_printf(m, "records %llu\n", mrs_record_count());
 	seq_printf(m, "lost %llu\n", mrs_context_lost() + mrs_roots_missed());
 	seq_printf(m, "contexts %u %u\n", mrs_context_in_flight(),

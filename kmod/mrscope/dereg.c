@@ -20,8 +20,8 @@ struct mrs_destroy_note {
 	struct task_struct *task;
 	const struct ib_uobject *uobj;
 	unsigned long switches;
-	u64 ns;
-	u64 syscall_ns;		/* 0: not known */
+	u64 time;
+	u64 syscall;		/* 0: not known */
 	u32 entry;
 };
 
@@ -45,20 +45,19 @@ static u32 mrs_destroy_reason(enum rdma_remove_reason reason,
 }
 
 /* uverbs_destroy_uobject(uobj, reason, attrs) */
-static int mrs_destroy_entry(struct kprobe *kp, struct pt_regs *regs)
+static void mrs_destroy_entry(struct mrs_probe *p, const struct mrs_args *args)
 {
 	struct mrs_destroy_note *n = this_cpu_ptr(&mrs_destroy_note);
 
-	mrs_hit(mrs_probe_of_entry(kp));
+	mrs_hit(p);
 	n->task = current;
 	n->switches = mrs_switches();
-	n->ns = mrs_clock();
-	n->uobj = (void *)regs_get_kernel_argument(regs, 0);
-	n->entry = mrs_destroy_reason(regs_get_kernel_argument(regs, 1),
-				      (void *)regs_get_kernel_argument(regs, 2));
-	n->syscall_ns = n->entry == MRSCOPE_ENTRY_IOCTL ?
-			mrs_syscall_entry() : 0;
-	return 0;
+	n->time = mrs_clock();
+	n->uobj = (void *)mrs_argument(args, 0);
+	n->entry = mrs_destroy_reason(mrs_argument(args, 1),
+				      (void *)mrs_argument(args, 2));
+	n->syscall = n->entry == MRSCOPE_ENTRY_IOCTL ?
+		     mrs_syscall_entry() : 0;
 }
 
 static void mrs_know_owner(struct mrs_record *r, const struct ib_mr *mr)
@@ -91,7 +90,7 @@ static int mrs_dereg_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 	noted = n->task == current && n->switches == mrs_switches() &&
 		n->uobj && n->uobj == mr->uobject;
 	if (noted) {
-		start = n->ns;
+		start = n->time;
 		entry = n->entry;
 	} else if (!mr->uobject) {
 		entry = MRSCOPE_ENTRY_KERNEL;
@@ -103,9 +102,9 @@ static int mrs_dereg_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 	f->n_pair = 1;
 	if (noted) {
 		f->n_entry = 1;
-		if (n->syscall_ns) {
-			f->rec.start_ns = n->syscall_ns;
-			f->rec.ns[MRSCOPE_DEREG_SYSCALL] = n->ns - n->syscall_ns;
+		if (n->syscall) {
+			f->begun = n->syscall;
+			f->gaps[MRSCOPE_DEREG_SYSCALL] = n->time - n->syscall;
 			f->rec.observed |= BIT(MRSCOPE_DEREG_SYSCALL);
 			f->n_entry = 2;
 		}
@@ -140,19 +139,18 @@ static int mrs_dereg_return(struct kretprobe_instance *ri,
 }
 
 /* dereg_mr(mr, udata) */
-int mrs_dereg_driver_entry(struct kprobe *kp, struct pt_regs *regs)
+void mrs_dereg_driver_entry(struct mrs_probe *p, const struct mrs_args *args)
 {
 	struct mrs_frame *f = mrs_dereg_running();
 	u64 now;
 
 	if (!f || f->driver_seen)
-		return 0;
+		return;
 	now = mrs_clock();
-	mrs_hit(mrs_probe_of_entry(kp));
+	mrs_hit(p);
 	f->n_entry++;
 	mrs_advance(f, MRSCOPE_DEREG_INVALIDATE, now);
 	f->driver_seen = true;
-	return 0;
 }
 
 /* ib_umem_release(umem) */

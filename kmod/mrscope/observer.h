@@ -59,6 +59,25 @@ enum mrs_need {
 	MRS_DEEP_REAL_DMA,
 };
 
+struct mrs_probe;
+
+/* A function's arguments at its entry, from ftrace or from a kprobe. */
+struct mrs_args {
+	struct ftrace_regs *fregs;
+	struct pt_regs *regs;
+};
+
+static inline unsigned long mrs_argument(const struct mrs_args *args,
+					 unsigned int n)
+{
+	if (likely(args->fregs))
+		return mrs_ftrace_argument(args->fregs, n);
+	return regs_get_kernel_argument(args->regs, n);
+}
+
+typedef void (*mrs_entry_handler_t)(struct mrs_probe *p,
+				    const struct mrs_args *args);
+
 /**
  * struct mrs_probe - one probed function
  * @boundary: the boundary that it marks
@@ -67,7 +86,7 @@ enum mrs_need {
  * @op: enum mrscope_op that begins here, for roots
  * @entry: enum mrscope_entry, for roots
  * @need: when to arm
- * @on_entry: handler of an entry-only probe, NULL for a pair
+ * @on_entry: handler of an entry-only probe, NULL for a pair; preemption is off
  * @on_call: entry handler of a pair; non-zero: the return is of no interest
  * @on_return: return handler of a pair
  * @hits: calls inside an operation
@@ -83,11 +102,12 @@ struct mrs_probe {
 	u8 op;
 	u8 entry;
 	enum mrs_need need;
-	kprobe_pre_handler_t on_entry;
+	mrs_entry_handler_t on_entry;
 	kretprobe_handler_t on_call;
 	kretprobe_handler_t on_return;
 
 	struct kretprobe rp;		/* rp.kp alone for an entry-only probe */
+	void *entry_addr;		/* armed by ftrace; else NULL */
 	unsigned long __percpu *hits;
 	unsigned long missed;
 	const char *symbol;
@@ -118,14 +138,14 @@ u64 mrs_roots_missed(void);
 void mrs_boundary_show(struct seq_file *m);
 bool mrs_boundary_gone(char *why, size_t len);
 
+/* Entries by ftrace (entry.c); called with mrs_lock held. */
+int mrs_entry_arm(struct mrs_probe *p);
+void mrs_entry_disarm(struct mrs_probe *p);
+void mrs_entry_exit(void);
+
 static inline struct mrs_probe *mrs_probe_of(struct kretprobe_instance *ri)
 {
 	return container_of(get_kretprobe(ri), struct mrs_probe, rp);
-}
-
-static inline struct mrs_probe *mrs_probe_of_entry(struct kprobe *kp)
-{
-	return container_of(kp, struct mrs_probe, rp.kp);
 }
 
 static inline void mrs_hit(struct mrs_probe *p)
@@ -141,15 +161,11 @@ struct mrs_device;
 struct mrs_record {
 	u64 seq;
 	u64 start_ns;
-	u64 total_ns;
-	u64 ns[MRS_STAGES];
 	u64 addr;
 	u64 length;
 	u64 iova;
 	u64 pages;
 	u64 page_size;
-	u64 slow_ns;
-	u64 probe_cost_ns;
 	u32 op;
 	u32 entry;
 	u32 purpose;
@@ -170,21 +186,31 @@ struct mrs_record {
 	u32 migrations;
 	u32 lkey;
 	u32 rkey;
+	s32 owner_tgid;
+	struct mrs_device *dev;
+	char owner_comm[TASK_COMM_LEN];
+
+	/* Set when the record is closed, not cleared before. */
+	u64 ns[MRS_STAGES];
+	u64 total_ns;
+	u64 slow_ns;
+	u64 probe_cost_ns;
 	s32 tid;
 	s32 tgid;
 	s32 vtid;
 	s32 vtgid;
-	s32 owner_tgid;
 	char comm[TASK_COMM_LEN];
-	char owner_comm[TASK_COMM_LEN];
-	struct mrs_device *dev;
 };
 
-/* An operation under way. */
+/* An operation under way.  Times are of mrs_clock(). */
 struct mrs_frame {
-	struct mrs_record rec;
-	u64 last_ns;		/* the last boundary */
-	u64 slow_entry_ns;
+	u64 anchor;		/* when it began, */
+	u64 anchor_ns;		/* and the same in CLOCK_MONOTONIC */
+	u64 begun;		/* at or before the anchor */
+	u64 last;		/* the last boundary */
+	u64 gaps[MRS_STAGES];
+	u64 slow_entered;
+	u64 slow;
 	unsigned long min_flt;
 	unsigned long maj_flt;
 	unsigned long nvcsw;
@@ -199,6 +225,7 @@ struct mrs_frame {
 	bool driver_seen;
 	bool await_commit;	/* root returned 0, commit to come */
 	bool calibration;	/* not to be published */
+	struct mrs_record rec;	/* the last: see mrs_frame_begin() */
 };
 
 #define MRS_DEPTH	3	/* reg or rereg > dereg > one more for safety */
@@ -214,12 +241,17 @@ static inline unsigned long mrs_switches(void)
 	return current->nvcsw + current->nivcsw;
 }
 
+extern bool mrs_cycles;
+
+/*
+ * Boundaries are stamped in cycles where these are stable, for it is the
+ * cheapest clock; else in ns.  Closing a record scales its gaps to the
+ * CLOCK_MONOTONIC time that has passed since its anchor.
+ */
 static inline u64 mrs_clock(void)
 {
-	return ktime_get_mono_fast_ns();
+	return likely(mrs_cycles) ? get_cycles() : ktime_get_mono_fast_ns();
 }
-
-#define MRS_CLOCK_NAME	"mono_fast"
 
 int mrs_context_init(void);
 void mrs_context_exit(void);
@@ -264,8 +296,8 @@ static inline struct mrs_frame *mrs_dereg_running(void)
 /* A boundary: what ran until @now belongs to the old stage. */
 static inline void mrs_advance(struct mrs_frame *f, u32 stage, u64 now)
 {
-	f->rec.ns[f->stage] += now - f->last_ns;
-	f->last_ns = now;
+	f->gaps[f->stage] += now - f->last;
+	f->last = now;
 	f->stage = stage;
 	f->rec.observed |= BIT(stage);
 }
@@ -300,7 +332,7 @@ extern bool mrs_keys;
 
 /* ---- the system call that a task is in (context.c) ---- */
 
-/* When this task entered ib_uverbs_ioctl(), or 0 if that is not certain. */
+/* When (mrs_clock) this task entered ib_uverbs_ioctl(), or 0: not certain. */
 u64 mrs_syscall_entry(void);
 void mrs_syscall_mark(u64 now);
 
@@ -360,14 +392,14 @@ int mrs_selftest(char *why, size_t len);
 
 int mrs_reg_root_call(struct kretprobe_instance *ri, struct pt_regs *regs);
 int mrs_reg_root_return(struct kretprobe_instance *ri, struct pt_regs *regs);
-int mrs_umem_entry(struct kprobe *kp, struct pt_regs *regs);
+void mrs_umem_entry(struct mrs_probe *p, const struct mrs_args *args);
 int mrs_pin_call(struct kretprobe_instance *ri, struct pt_regs *regs);
 int mrs_pin_return(struct kretprobe_instance *ri, struct pt_regs *regs);
-int mrs_reg_driver_entry(struct kprobe *kp, struct pt_regs *regs);
-int mrs_dereg_driver_entry(struct kprobe *kp, struct pt_regs *regs);
-int mrs_rereg_driver_entry(struct kprobe *kp, struct pt_regs *regs);
-int mrs_dmabuf_driver_entry(struct kprobe *kp, struct pt_regs *regs);
-int mrs_key_entry(struct kprobe *kp, struct pt_regs *regs);
+void mrs_reg_driver_entry(struct mrs_probe *p, const struct mrs_args *args);
+void mrs_dereg_driver_entry(struct mrs_probe *p, const struct mrs_args *args);
+void mrs_rereg_driver_entry(struct mrs_probe *p, const struct mrs_args *args);
+void mrs_dmabuf_driver_entry(struct mrs_probe *p, const struct mrs_args *args);
+void mrs_key_entry(struct mrs_probe *p, const struct mrs_args *args);
 int mrs_key_call(struct kretprobe_instance *ri, struct pt_regs *regs);
 int mrs_key_return(struct kretprobe_instance *ri, struct pt_regs *regs);
 

@@ -3,6 +3,7 @@
  * Closing a record: what was observed, what did not happen, what could not be
  * told apart; then publishing it.
  */
+#include <linux/math64.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -67,6 +68,16 @@ static const u8 mrs_reg_begins[] = {
 #define UMEM_STAGES	(BIT(MRSCOPE_REG_ACCOUNT) | BIT(MRSCOPE_REG_PIN) | \
 			 BIT(MRSCOPE_REG_SG) | BIT(MRSCOPE_REG_DMA))
 
+/* Seen by every registration that pins; "syscall" only where it was an ioctl. */
+#define USUAL_STAGES	((BIT(MRSCOPE_REG_PUBLISH + 1) - 1) & \
+			 ~BIT(MRSCOPE_REG_ATTACH))
+
+static u64 mrs_pages_asked(const struct mrs_record *r)
+{
+	return ((r->addr & ~PAGE_MASK) + r->length + PAGE_SIZE - 1) >>
+	       PAGE_SHIFT;
+}
+
 /* Stages that this registration had no need of. */
 static u32 mrs_not_needed(const struct mrs_frame *f)
 {
@@ -103,9 +114,8 @@ static bool mrs_reg_incomplete(const struct mrs_record *r)
 		    test_bit(mrs_reg_begins[s], &mrs_armed))
 			return true;
 
-	return (r->observed & pinned) == pinned && r->length &&
-	       r->pages != ((r->addr & ~PAGE_MASK) + r->length +
-			    PAGE_SIZE - 1) >> PAGE_SHIFT;
+	return (r->observed & pinned) == pinned &&
+	       r->pages != mrs_pages_asked(r);
 }
 
 /*
@@ -117,13 +127,20 @@ static void mrs_account_reg(struct mrs_frame *f)
 {
 	struct mrs_record *r = &f->rec;
 	bool failed = r->ret != 0;
-	u32 none = mrs_not_needed(f);
-	u32 s;
+	u32 none, s;
+
+	/* The usual case, for speed: all that a registration has was seen. */
+	if (!failed && (r->observed | BIT(MRSCOPE_REG_SYSCALL)) == USUAL_STAGES &&
+	    r->pages == mrs_pages_asked(r)) {
+		r->observed |= BIT(MRSCOPE_REG_ATTACH) | BIT(MRSCOPE_REG_UNWIND);
+		return;
+	}
 
 	if (failed && r->failed_stage < 0)
 		r->failed_stage = f->stage;
 	if (!failed && mrs_reg_incomplete(r))
 		r->flags |= MRSCOPE_F_INCOMPLETE;
+	none = mrs_not_needed(f);
 
 	for (s = MRSCOPE_REG_PREPARE; s < MRSCOPE_REG_UNWIND; s++) {
 		bool armed = test_bit(mrs_reg_begins[s], &mrs_armed);
@@ -197,7 +214,7 @@ static bool mrs_wanted(const struct mrs_record *r)
 
 static void mrs_publish(struct mrs_record *r)
 {
-	u64 begun = mrs_clock();
+	u64 begun = ktime_get_mono_fast_ns();
 	u32 s;
 
 	r->probe_cost_ns += this_cpu_read(mrs_publish_ns);
@@ -219,7 +236,7 @@ static void mrs_publish(struct mrs_record *r)
 	else
 		trace_mr_reg(r);
 
-	this_cpu_write(mrs_publish_ns, mrs_clock() - begun);
+	this_cpu_write(mrs_publish_ns, ktime_get_mono_fast_ns() - begun);
 }
 
 static void mrs_remember(const struct mrs_record *r)
@@ -233,13 +250,59 @@ static void mrs_remember(const struct mrs_record *r)
 	spin_unlock(&slot->lock);
 }
 
+#define MRS_SCALE_SHIFT	20
+
+/* The scale of this operation's clock: ns to a unit of mrs_clock(), shifted. */
+static u32 mrs_scale(const struct mrs_frame *f)
+{
+	u64 passed = mrs_clock() - f->anchor;
+	u64 passed_ns = ktime_get_mono_fast_ns() - f->anchor_ns;
+
+	if (!mrs_cycles || !passed)
+		return BIT(MRS_SCALE_SHIFT);
+	return div64_u64(passed_ns << MRS_SCALE_SHIFT, passed);
+}
+
+static void mrs_scale_gaps(struct mrs_frame *f, u64 now)
+{
+	struct mrs_record *r = &f->rec;
+	u32 scale = mrs_scale(f);
+	u32 s;
+
+	f->gaps[f->stage] += now - f->last;
+	r->total_ns = 0;
+	for (s = 0; s < MRS_STAGES; s++) {
+		r->ns[s] = 0;
+		if (!f->gaps[s])
+			continue;
+		r->ns[s] = mul_u64_u32_shr(f->gaps[s], scale, MRS_SCALE_SHIFT);
+		r->total_ns += r->ns[s];
+	}
+	r->slow_ns = mul_u64_u32_shr(f->slow, scale, MRS_SCALE_SHIFT);
+	r->start_ns = f->anchor_ns - mul_u64_u32_shr(f->anchor - f->begun, scale,
+						     MRS_SCALE_SHIFT);
+}
+
+/* The calibration is to cost what closing a usual registration costs. */
+static void mrs_pretend_usual(struct mrs_frame *f)
+{
+	u32 s;
+
+	f->rec.observed = USUAL_STAGES;
+	f->rec.pages = mrs_pages_asked(&f->rec);
+	for (s = 0; s <= MRSCOPE_REG_PUBLISH; s++)
+		if (USUAL_STAGES & BIT(s))
+			f->gaps[s] = 1000;
+}
+
 /* @f is over with @ret: completes its record, counts and publishes it. */
 void mrs_record_close(struct mrs_frame *f, s32 ret, u64 now)
 {
 	struct mrs_record *r = &f->rec;
 
-	r->ns[f->stage] += now - f->last_ns;
-	r->total_ns = now - r->start_ns;
+	if (unlikely(f->calibration))
+		mrs_pretend_usual(f);
+	mrs_scale_gaps(f, now);
 	r->ret = ret;
 	r->tid = current->pid;
 	r->tgid = current->tgid;
@@ -260,7 +323,7 @@ void mrs_record_close(struct mrs_frame *f, s32 ret, u64 now)
 		mrs_account_reg(f);
 
 	mrs_stats_add(r);
-	if (f->calibration) {
+	if (unlikely(f->calibration)) {
 		mrs_remember(r);
 		return;
 	}

@@ -31,11 +31,10 @@ static bool mrs_by_ioctl(const struct uverbs_attr_bundle *attrs)
 	return !bitmap_empty(attrs->attr_present, UVERBS_API_ATTR_BKEY_LEN);
 }
 
-static int mrs_ioctl_entry(struct kprobe *kp, struct pt_regs *regs)
+static void mrs_ioctl_entry(struct mrs_probe *p, const struct mrs_args *args)
 {
-	mrs_hit(mrs_probe_of_entry(kp));
+	mrs_hit(p);
 	mrs_syscall_mark(mrs_clock());
-	return 0;
 }
 
 /* ---- roots ---- */
@@ -63,8 +62,8 @@ int mrs_reg_root_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 	f->attrs = attrs;
 	f->n_pair = 1;
 	if (called) {
-		f->rec.start_ns = called;
-		f->rec.ns[MRSCOPE_REG_SYSCALL] = now - called;
+		f->begun = called;
+		f->gaps[MRSCOPE_REG_SYSCALL] = now - called;
 		f->rec.observed |= BIT(MRSCOPE_REG_SYSCALL);
 		f->n_entry = 1;
 	}
@@ -125,22 +124,21 @@ int mrs_reg_root_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-static int mrs_commit_entry(struct kprobe *kp, struct pt_regs *regs)
+static void mrs_commit_entry(struct mrs_probe *p, const struct mrs_args *args)
 {
 	struct mrs_context *ctx = mrs_context_find();
 	struct mrs_frame *f;
 	u64 now;
 
 	if (!ctx)
-		return 0;
+		return;
 	now = mrs_clock();
 	f = mrs_frame_top(ctx);
 	if (!f->await_commit)
-		return 0;
-	mrs_hit(mrs_probe_of_entry(kp));
+		return;
+	mrs_hit(p);
 	f->n_entry++;
 	mrs_frame_end(ctx, 0, now);
-	return 0;
 }
 
 /* ---- driver ---- */
@@ -152,76 +150,74 @@ static void mrs_know_device(struct mrs_frame *f, const struct ib_device *dev)
 }
 
 /* reg_user_mr(pd, start, length, virt_addr, access, ...) */
-int mrs_reg_driver_entry(struct kprobe *kp, struct pt_regs *regs)
+void mrs_reg_driver_entry(struct mrs_probe *p, const struct mrs_args *args)
 {
 	struct mrs_frame *f = mrs_reg_running();
 	const struct ib_pd *pd;
 	u64 now;
 
 	if (!f)
-		return 0;
+		return;
 	now = mrs_clock();
-	mrs_hit(mrs_probe_of_entry(kp));
+	mrs_hit(p);
 	f->n_entry++;
 	/* A driver may call its own operation inside a re-registration. */
 	if (f->driver_seen)
-		return 0;
+		return;
 	mrs_advance(f, MRSCOPE_REG_PREPARE, now);
 	f->driver_seen = true;
 
-	pd = (void *)mrs_arg(regs, 0);
+	pd = (void *)mrs_argument(args, 0);
 	mrs_know_device(f, pd->device);
-	f->rec.addr = mrs_arg(regs, 1);
-	f->rec.length = mrs_arg(regs, 2);
-	f->rec.iova = mrs_arg(regs, 3);
-	f->rec.access = mrs_arg(regs, 4);
+	f->rec.addr = mrs_argument(args, 1);
+	f->rec.length = mrs_argument(args, 2);
+	f->rec.iova = mrs_argument(args, 3);
+	f->rec.access = mrs_argument(args, 4);
 	f->rec.flags |= MRSCOPE_F_ADDR | MRSCOPE_F_ACCESS;
-	return 0;
 }
 
 /* reg_user_mr_dmabuf(pd, offset, length, virt_addr, fd, access, ...) */
-int mrs_dmabuf_driver_entry(struct kprobe *kp, struct pt_regs *regs)
+void mrs_dmabuf_driver_entry(struct mrs_probe *p, const struct mrs_args *args)
 {
 	struct mrs_frame *f = mrs_reg_running();
 	const struct ib_pd *pd;
 	u64 now;
 
 	if (!f || f->driver_seen)
-		return 0;
+		return;
 	now = mrs_clock();
-	mrs_hit(mrs_probe_of_entry(kp));
+	mrs_hit(p);
 	f->n_entry++;
 	mrs_advance(f, MRSCOPE_REG_PREPARE, now);
 	f->driver_seen = true;
 
-	pd = (void *)mrs_arg(regs, 0);
+	pd = (void *)mrs_argument(args, 0);
 	mrs_know_device(f, pd->device);
 	f->rec.op = MRSCOPE_OP_REG_DMABUF;
-	f->rec.length = mrs_arg(regs, 2);
-	f->rec.iova = mrs_arg(regs, 3);
-	f->rec.access = mrs_arg(regs, 5);
+	f->rec.length = mrs_argument(args, 2);
+	f->rec.iova = mrs_argument(args, 3);
+	f->rec.access = mrs_argument(args, 5);
 	f->rec.flags |= MRSCOPE_F_ACCESS;
-	return 0;
 }
 
 /* rereg_user_mr(mr, flags, start, length, virt_addr, access, ...) */
-int mrs_rereg_driver_entry(struct kprobe *kp, struct pt_regs *regs)
+void mrs_rereg_driver_entry(struct mrs_probe *p, const struct mrs_args *args)
 {
 	struct mrs_frame *f = mrs_reg_running();
 	const struct ib_mr *mr;
 	u64 now;
 
 	if (!f || f->rec.op != MRSCOPE_OP_REREG || f->driver_seen)
-		return 0;
+		return;
 	now = mrs_clock();
-	mrs_hit(mrs_probe_of_entry(kp));
+	mrs_hit(p);
 	f->n_entry++;
 	mrs_advance(f, MRSCOPE_REG_PREPARE, now);
 	f->driver_seen = true;
 
-	mr = (void *)mrs_arg(regs, 0);
+	mr = (void *)mrs_argument(args, 0);
 	mrs_know_device(f, mr->device);
-	f->rereg_flags = mrs_arg(regs, 1);
+	f->rereg_flags = mrs_argument(args, 1);
 	/* Changed in place, an MR keeps its keys; a new one tells its own. */
 	f->rec.lkey = mr->lkey;
 	f->rec.rkey = mr->rkey;
@@ -229,31 +225,29 @@ int mrs_rereg_driver_entry(struct kprobe *kp, struct pt_regs *regs)
 	f->rec.iova = mr->iova;
 	f->rec.flags |= MRSCOPE_F_LKEY;
 	if (f->rereg_flags & IB_MR_REREG_TRANS) {
-		f->rec.addr = mrs_arg(regs, 2);
-		f->rec.length = mrs_arg(regs, 3);
-		f->rec.iova = mrs_arg(regs, 4);
+		f->rec.addr = mrs_argument(args, 2);
+		f->rec.length = mrs_argument(args, 3);
+		f->rec.iova = mrs_argument(args, 4);
 		f->rec.flags |= MRSCOPE_F_ADDR;
 	}
 	if (f->rereg_flags & IB_MR_REREG_ACCESS) {
-		f->rec.access = mrs_arg(regs, 5);
+		f->rec.access = mrs_argument(args, 5);
 		f->rec.flags |= MRSCOPE_F_ACCESS;
 	}
-	return 0;
 }
 
 /* ---- key: from the allocator's entry to the next boundary, or a span ---- */
 
-int mrs_key_entry(struct kprobe *kp, struct pt_regs *regs)
+void mrs_key_entry(struct mrs_probe *p, const struct mrs_args *args)
 {
 	struct mrs_frame *f = mrs_reg_running();
 
 	/* Outside the driver it is another object's index. */
 	if (!f || f->stage != MRSCOPE_REG_PREPARE)
-		return 0;
-	mrs_hit(mrs_probe_of_entry(kp));
+		return;
+	mrs_hit(p);
 	f->n_entry++;
 	mrs_advance(f, MRSCOPE_REG_KEY, mrs_clock());
-	return 0;
 }
 
 int mrs_key_call(struct kretprobe_instance *ri, struct pt_regs *regs)
@@ -281,27 +275,26 @@ int mrs_key_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 /* ---- umem ---- */
 
 /* ib_umem_get(device, addr, size, access) */
-int mrs_umem_entry(struct kprobe *kp, struct pt_regs *regs)
+void mrs_umem_entry(struct mrs_probe *p, const struct mrs_args *args)
 {
 	struct mrs_frame *f = mrs_reg_running();
 	u64 now;
 
 	if (!f) {
 		atomic64_inc(&mrs_outside);
-		return 0;
+		return;
 	}
 	now = mrs_clock();
-	mrs_hit(mrs_probe_of_entry(kp));
+	mrs_hit(p);
 	f->n_entry++;
 	mrs_advance(f, MRSCOPE_REG_ACCOUNT, now);
 	if (!f->driver_seen) {
-		mrs_know_device(f, (void *)mrs_arg(regs, 0));
-		f->rec.addr = mrs_arg(regs, 1);
-		f->rec.length = mrs_arg(regs, 2);
-		f->rec.access = mrs_arg(regs, 3);
+		mrs_know_device(f, (void *)mrs_argument(args, 0));
+		f->rec.addr = mrs_argument(args, 1);
+		f->rec.length = mrs_argument(args, 2);
+		f->rec.access = mrs_argument(args, 3);
 		f->rec.flags |= MRSCOPE_F_ADDR | MRSCOPE_F_ACCESS;
 	}
-	return 0;
 }
 
 static int mrs_attach_call(struct kretprobe_instance *ri, struct pt_regs *regs)
@@ -376,7 +369,7 @@ static int mrs_slow_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 	mrs_hit(mrs_probe_of(ri));
 	f->n_pair++;
 	f->rec.slow_calls++;
-	f->slow_entry_ns = mrs_clock();
+	f->slow_entered = mrs_clock();
 	return 0;
 }
 
@@ -385,23 +378,22 @@ static int mrs_slow_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	u64 now = mrs_clock();
 	struct mrs_frame *f = mrs_reg_running();
 
-	if (f && f->slow_entry_ns) {
-		f->rec.slow_ns += now - f->slow_entry_ns;
-		f->slow_entry_ns = 0;
+	if (f && f->slow_entered) {
+		f->slow += now - f->slow_entered;
+		f->slow_entered = 0;
 	}
 	return 0;
 }
 
-static int mrs_migrate_entry(struct kprobe *kp, struct pt_regs *regs)
+static void mrs_migrate_entry(struct mrs_probe *p, const struct mrs_args *args)
 {
 	struct mrs_frame *f = mrs_reg_running();
 
 	if (f && f->stage == MRSCOPE_REG_PIN) {
-		mrs_hit(mrs_probe_of_entry(kp));
+		mrs_hit(p);
 		f->n_entry++;
 		f->rec.migrations++;
 	}
-	return 0;
 }
 
 /* ---- DMA mapping ---- */
@@ -511,21 +503,21 @@ static int mrs_page_size_return(struct kretprobe_instance *ri,
  * rdma_restrack_new(res, type): the core has the finished MR in its hands.
  * Its lkey and rkey are set, iova and length too.
  */
-static int mrs_finish_entry(struct kprobe *kp, struct pt_regs *regs)
+static void mrs_finish_entry(struct mrs_probe *p, const struct mrs_args *args)
 {
 	struct mrs_frame *f = mrs_reg_running();
 	struct rdma_restrack_entry *res;
 	const struct ib_mr *mr;
 	u64 now;
 
-	if (!f || mrs_arg(regs, 1) != RDMA_RESTRACK_MR)
-		return 0;
+	if (!f || mrs_argument(args, 1) != RDMA_RESTRACK_MR)
+		return;
 	now = mrs_clock();
-	mrs_hit(mrs_probe_of_entry(kp));
+	mrs_hit(p);
 	f->n_entry++;
 	mrs_advance(f, MRSCOPE_REG_PUBLISH, now);
 
-	res = (void *)mrs_arg(regs, 0);
+	res = (void *)mrs_argument(args, 0);
 	mr = container_of(res, struct ib_mr, res);
 	f->rec.lkey = mr->lkey;
 	f->rec.rkey = mr->rkey;
@@ -534,7 +526,6 @@ static int mrs_finish_entry(struct kprobe *kp, struct pt_regs *regs)
 		f->rec.page_size = mr->page_size;
 	if (!f->rec.dev)
 		mrs_know_device(f, mr->device);
-	return 0;
 }
 
 #define SYMBOLS(...)	((const char *const []){ __VA_ARGS__, NULL })

@@ -86,10 +86,10 @@ static u64 mrs_shortest(unsigned int umems, unsigned int pins)
 	unsigned int i;
 
 	for (i = 0; i < MRS_TRIES; i++) {
-		u64 begun = mrs_clock();
+		u64 begun = ktime_get_mono_fast_ns();
 
 		mrs_target_root(umems, pins);
-		best = min(best, mrs_clock() - begun);
+		best = min(best, ktime_get_mono_fast_ns() - begun);
 	}
 	return best;
 }

@@ -185,14 +185,13 @@ void mrs_stats_reset(void)
 
 static unsigned int mrs_bucket(u64 ns)
 {
-	unsigned int top, b;
+	unsigned int shift;
 
 	if (ns < BIT(MRS_SUB_BITS))
 		return ns;
-	top = fls64(ns) - 1;
-	b = ((top - MRS_SUB_BITS + 1) << MRS_SUB_BITS) +
-	    ((ns >> (top - MRS_SUB_BITS)) & (BIT(MRS_SUB_BITS) - 1));
-	return min(b, MRS_BUCKETS - 1U);
+	shift = fls64(ns) - 1 - MRS_SUB_BITS;
+	return min_t(u64, (shift << MRS_SUB_BITS) + (ns >> shift),
+		     MRS_BUCKETS - 1);
 }
 
 /* The largest value that falls into bucket @b. */
@@ -212,7 +211,7 @@ static void mrs_count(struct mrs_shard *sh, unsigned int row, u64 ns)
 	s64 max = atomic64_read(&sh->max_ns[row]);
 
 	atomic_inc(&sh->hist[row][mrs_bucket(ns)]);
-	while ((s64)ns > max &&
+	while (unlikely((s64)ns > max) &&
 	       !atomic64_try_cmpxchg(&sh->max_ns[row], &max, ns))
 		;
 }
@@ -225,7 +224,6 @@ static unsigned int mrs_kind(u32 op)
 
 void mrs_stats_add(const struct mrs_record *r)
 {
-	unsigned long observed = r->observed;
 	struct mrs_stats *st;
 	struct mrs_shard *sh;
 	unsigned int s;
@@ -242,8 +240,9 @@ void mrs_stats_add(const struct mrs_record *r)
 	atomic64_inc(&sh->count);
 	atomic64_add(r->length, &sh->bytes);
 	mrs_count(sh, MRS_TOTAL, r->total_ns);
-	for_each_set_bit(s, &observed, MRS_STAGES)
-		mrs_count(sh, s, r->ns[s]);
+	for (s = 0; s < MRS_STAGES; s++)
+		if (r->ns[s])
+			mrs_count(sh, s, r->ns[s]);
 }
 
 /* ---- reading ---- */

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Function entries by ftrace: less than half the price of a kprobe.
+ *
+ * One ftrace_ops serves all entries, so that arming one is a change of its
+ * filter.  The callback finds the probe by address in a small table, which
+ * changes under mrs_lock and is read without one.
+ */
+#include "observer.h"
+
+#define MRS_ENTRY_BITS	6
+#define MRS_ENTRIES	BIT(MRS_ENTRY_BITS)
+
+/*
+ * Functions begin at multiples of 16, and ftrace's call is within the first 16
+ * bytes: both name the same function after this shift.
+ */
+#define MRS_KEY(addr)	((unsigned long)(addr) >> 4)
+#define MRS_TOMBSTONE	1UL
+
+struct mrs_entry_slot {
+	unsigned long key;	/* 0: free, and none behind it */
+	struct mrs_probe *probe;
+};
+
+static struct mrs_entry_slot mrs_slots[MRS_ENTRIES];
+static unsigned int mrs_nslots;
+
+static void mrs_entry_callback(unsigned long ip, unsigned long parent_ip,
+			       struct ftrace_ops *ops,
+			       struct ftrace_regs *fregs)
+{
+	unsigned long key = MRS_KEY(ip);
+	unsigned int i = key % MRS_ENTRIES;
+	struct mrs_args args = { .fregs = fregs };
+	unsigned long found;
+
+	preempt_disable_notrace();
+	while ((found = READ_ONCE(mrs_slots[i].key))) {
+		if (found == key) {
+			struct mrs_probe *p = READ_ONCE(mrs_slots[i].probe);
+
+			p->on_entry(p, &args);
+			break;
+		}
+		i = (i + 1) % MRS_ENTRIES;
+	}
+	preempt_enable_notrace();
+}
+
+static struct ftrace_ops mrs_ops = {
+	.func = mrs_entry_callback,
+};
+
+static int mrs_slot_add(struct mrs_probe *p)
+{
+	unsigned int i = MRS_KEY(p->entry_addr) % MRS_ENTRIES;
+
+	/* One slot stays free, so that looking for an unknown key ends. */
+	if (mrs_nslots >= MRS_ENTRIES - 1)
+		return -ENOSPC;
+	while (mrs_slots[i].key > MRS_TOMBSTONE)
+		i = (i + 1) % MRS_ENTRIES;
+	WRITE_ONCE(mrs_slots[i].probe, p);
+	smp_store_release(&mrs_slots[i].key, MRS_KEY(p->entry_addr));
+	mrs_nslots++;
+	return 0;
+}
+
+static void mrs_slot_remove(struct mrs_probe *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < MRS_ENTRIES; i++) {
+		if (mrs_slots[i].key <= MRS_TOMBSTONE ||
+		    mrs_slots[i].probe != p)
+			continue;
+		WRITE_ONCE(mrs_slots[i].key, MRS_TOMBSTONE);
+		mrs_nslots--;
+	}
+	/* Nobody reads the table: forget the tombstones. */
+	if (!mrs_nslots)
+		memset(mrs_slots, 0, sizeof(mrs_slots));
+}
+
+/* Arms the entry of @p->entry_addr, or fails where ftrace has no call there. */
+int mrs_entry_arm(struct mrs_probe *p)
+{
+	unsigned long addr = (unsigned long)p->entry_addr;
+	bool first = !mrs_nslots;
+	int err;
+
+	err = ftrace_set_filter_ip(&mrs_ops, addr, 0, first);
+	if (err)
+		return err;
+	err = mrs_slot_add(p);
+	if (err)
+		goto unset;
+	if (first)
+		err = register_ftrace_function(&mrs_ops);
+	if (!err)
+		return 0;
+	mrs_slot_remove(p);
+unset:
+	ftrace_set_filter_ip(&mrs_ops, addr, 1, 0);
+	return err;
+}
+
+void mrs_entry_disarm(struct mrs_probe *p)
+{
+	/* An empty filter would mean every function of the kernel. */
+	if (mrs_nslots == 1)
+		unregister_ftrace_function(&mrs_ops);
+	else
+		ftrace_set_filter_ip(&mrs_ops, (unsigned long)p->entry_addr, 1, 0);
+	mrs_slot_remove(p);
+	/* A callback that is under way may still use the probe. */
+	synchronize_rcu();
+}
+
+void mrs_entry_exit(void)
+{
+	/* Leaves pointers to what it frees: once only, and at the very end. */
+	ftrace_free_filter(&mrs_ops);
+}
