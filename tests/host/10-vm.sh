@@ -49,6 +49,11 @@ head -c 2000001 /dev/urandom >"$TMPDIR/in"
 "${run[@]}" -i -- sha256sum <"$TMPDIR/in" 2>/dev/null | cmp -s - <(sha256sum <"$TMPDIR/in")
 result "standard input, when asked for"
 
+[ "$(echo short | "${run[@]}" -i -- cat 2>/dev/null)" = short ]
+result "a short input too, with its end"
+ends_with 0 -- cat
+result "and else it is empty"
+
 ends_with 121 -- sh -c 'echo before; echo c >/proc/sysrq-trigger; sleep 60'
 result "a panic is 121"
 grep -q 'sysrq triggered crash' "$TMPDIR/err" && [ "$(cat "$TMPDIR/out")" = before ]
@@ -87,7 +92,7 @@ result "TERM ends the run and its QEMU"
 result "no temporary file is left"
 
 for suite in bookworm trixie; do
-	kernel=$(cat "$repo"/.cache/roots/$suite-*/kernel-release 2>/dev/null)
+	kernel=$(cat "$("$repo/tools/vm/build-root" "$suite")/kernel-release")
 	ends_with 0 --suite $suite --icount --iommu strict -- sh -c 'uname -r; nproc; ls /sys/class/iommu'
 	[ "$(xargs <"$TMPDIR/out")" = "$kernel 1 dmar0" ]
 	result "$suite with a strict IOMMU under icount"

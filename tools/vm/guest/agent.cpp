@@ -258,6 +258,7 @@ class Session {
       : port_(port), signals_(signals), child_(command), tty_(command.tty) {}
 
   uint32_t Run() {
+    TakeFrames();  // those that came with the command
     while (!Finished()) {
       pollfd fds[] = {
           {port_.fd(), POLLIN, 0},
