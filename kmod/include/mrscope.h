@@ -83,21 +83,21 @@ enum mrscope_purpose {
 #define MRSCOPE_PURPOSE_NAMES "user", "driver", "unknown"
 
 /* Bits of the field "flags". */
-#define MRSCOPE_F_INCOMPLETE	(1U << 0) /* a probe was missed meanwhile */
-#define MRSCOPE_F_KEYS		(1U << 1) /* lkey/rkey carry the variant too */
-#define MRSCOPE_F_ADDR		(1U << 2) /* addr and length are known */
-#define MRSCOPE_F_ACCESS	(1U << 3) /* access is known */
-#define MRSCOPE_F_LKEY		(1U << 4) /* lkey and rkey are known */
-#define MRSCOPE_F_UMEM		(1U << 5) /* pages, sg_entries are known */
-#define MRSCOPE_F_DMA		(1U << 6) /* dma_entries is known */
-#define MRSCOPE_F_OWNER		(1U << 7) /* owner_tgid/owner_comm are known */
-#define MRSCOPE_F_DEEP		(1U << 8) /* slow_ns, slow_calls, migrations */
-#define MRSCOPE_F_NESTED	(1U << 9) /* ran inside another operation */
-#define MRSCOPE_F_PIN		(1U << 10) /* pin_batches is known */
-#define MRSCOPE_F_NO_COMMIT	(1U << 11) /* the commit was not observed: total_ns
-					    * ends at the root's return, and publish
-					    * and the reader's "return" are merged
-					    */
+#define MRSCOPE_F_INCOMPLETE	0x0001 /* a probe was missed meanwhile */
+#define MRSCOPE_F_KEYS		0x0002 /* lkey/rkey carry the variant too */
+#define MRSCOPE_F_ADDR		0x0004 /* addr and length are known */
+#define MRSCOPE_F_ACCESS	0x0008 /* access is known */
+#define MRSCOPE_F_LKEY		0x0010 /* lkey and rkey are known */
+#define MRSCOPE_F_UMEM		0x0020 /* pages, sg_entries are known */
+#define MRSCOPE_F_DMA		0x0040 /* dma_entries is known */
+#define MRSCOPE_F_OWNER		0x0080 /* owner_tgid/owner_comm are known */
+#define MRSCOPE_F_DEEP		0x0100 /* slow_ns, slow_calls, migrations */
+#define MRSCOPE_F_NESTED	0x0200 /* ran inside another operation */
+#define MRSCOPE_F_PIN		0x0400 /* pin_batches is known */
+/* The commit was not observed: total_ns ends at the root's return, and publish
+ * and the reader's "return" are merged.
+ */
+#define MRSCOPE_F_NO_COMMIT	0x0800
 
 /*
  * Fields of the events, all unsigned unless said otherwise, times in ns of

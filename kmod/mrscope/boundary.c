@@ -13,6 +13,7 @@
 
 #include "observer.h"
 
+/* Arming and its configuration, the lists of probes and of devices. */
 DEFINE_MUTEX(mrs_lock);
 LIST_HEAD(mrs_probes);
 bool mrs_enabled;
@@ -230,6 +231,8 @@ void mrs_reconfigure(void (*change)(const void *arg), const void *arg)
 	list_for_each_entry_reverse(p, &mrs_probes, node)
 		mrs_probe_disarm(p);
 	mrs_context_reset();
+	/* The kernel may have lost its trust in the counter since. */
+	mrs_cycles = mrs_cycles_stable();
 	change(arg);
 	mrs_boundary_update();
 	mutex_unlock(&mrs_lock);
@@ -365,12 +368,11 @@ static const char *mrs_probe_reason(const struct mrs_probe *p)
 	if (test_bit(p->boundary, &mrs_disarmed))
 		return "disarmed on request";
 	if (!mrs_probe_wanted(p))
-		return p->need == MRS_DEEP ? "only in deep mode" :
-		       p->need == MRS_REAL_DMA ?
+		return p->need == MRS_REAL_DMA ?
 		       "no device maps through the DMA API" :
-		       "only in deep mode, with a device that maps through the DMA API";
+		       "only in deep mode";
 	if (p->error == -ENOENT)
-		return "no such symbol: its module is not loaded, or the kernel names it differently";
+		return "no such symbol: module not loaded, or another name";
 	return "the kernel refuses a probe there";
 }
 

@@ -59,6 +59,7 @@ static struct mrs_context *mrs_context_get(void)
 
 static void mrs_context_release(struct mrs_context *ctx)
 {
+	/* The next owner must not see this one's depth. */
 	smp_store_release(&mrs_owners[ctx - mrs_contexts], NULL);
 }
 
@@ -117,7 +118,11 @@ struct mrs_frame *mrs_frame_begin(u32 op, u32 entry, u32 stage, u64 now)
 	f->maj_flt = current->maj_flt;
 	f->nvcsw = current->nvcsw;
 	f->nivcsw = current->nivcsw;
-	f->calibration = READ_ONCE(mrs_calibrating) == current;
+	if (unlikely(READ_ONCE(mrs_calibrating) == current)) {
+		f->calibration = true;
+		f->driver_seen = true;
+		f->rec.dev = mrs_device_find(mrs_calibration_device());
+	}
 	return f;
 }
 
@@ -164,7 +169,6 @@ void mrs_context_reset(void)
 
 int mrs_context_init(void)
 {
-	mrs_cycles = mrs_cycles_stable();
 	mrs_contexts = kvcalloc(ARRAY_SIZE(mrs_owners), sizeof(*mrs_contexts),
 				GFP_KERNEL);
 	return mrs_contexts ? 0 : -ENOMEM;

@@ -249,11 +249,6 @@ static int mrs_device_filter_open(struct inode *inode, struct file *file)
 	return single_open(file, mrs_device_filter_show, NULL);
 }
 
-static void mrs_change_device(const void *arg)
-{
-	strscpy(mrs_filter.device, arg, sizeof(mrs_filter.device));
-}
-
 static ssize_t mrs_device_filter_write(struct file *file,
 				       const char __user *buf, size_t len,
 				       loff_t *pos)
@@ -265,7 +260,9 @@ static ssize_t mrs_device_filter_write(struct file *file,
 	if (copy_from_user(text, buf, len))
 		return -EFAULT;
 	text[len] = 0;
-	mrs_reconfigure(mrs_change_device, strim(text));
+	mutex_lock(&mrs_lock);
+	strscpy(mrs_filter.device, strim(text), sizeof(mrs_filter.device));
+	mutex_unlock(&mrs_lock);
 	return len;
 }
 

@@ -36,11 +36,12 @@ const struct mrs_driver *mrs_driver_find(const char *name)
 struct mrs_probe mrs_driver_probes[] = {
 	/*
 	 * rxe: 6.12 takes the index from its pool, then draws the variant, then
-	 * pins.  6.1 allocates the MR and its index in one function, pins, and
+	 * pins.  6.1 allocates the MR and its index in one function (and knows
+	 * the other one too, for objects that the core allocates), pins, and
 	 * draws the variant while it builds its table.
 	 */
 	{ .boundary = MRS_B_KEY, .on_entry = mrs_key_entry,
-	  .symbols = SYMBOLS("__rxe_add_to_pool", "rxe_alloc") },
+	  .symbols = SYMBOLS("rxe_alloc", "__rxe_add_to_pool") },
 };
 
 const unsigned int mrs_driver_nprobes = ARRAY_SIZE(mrs_driver_probes);

@@ -62,6 +62,7 @@ static int mrs_slot_add(struct mrs_probe *p)
 	while (mrs_slots[i].key > MRS_TOMBSTONE)
 		i = (i + 1) % MRS_ENTRIES;
 	WRITE_ONCE(mrs_slots[i].probe, p);
+	/* A callback that sees the key finds the probe. */
 	smp_store_release(&mrs_slots[i].key, MRS_KEY(p->entry_addr));
 	mrs_nslots++;
 	return 0;

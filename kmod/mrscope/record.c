@@ -19,15 +19,15 @@
 #define MRS_RING	64
 
 struct mrs_ring_slot {
-	spinlock_t lock;
+	spinlock_t lock;		/* of this slot */
 	struct mrs_record rec;		/* seq 0: empty */
 };
 
 static struct mrs_ring_slot *mrs_ring;
 static atomic64_t mrs_seq = ATOMIC64_INIT(0);
 
-/* What writing the events of a record costs, as last seen on this CPU. */
-static DEFINE_PER_CPU(u64, mrs_publish_ns);
+/* What writing the events of a record has cost on this CPU: [0] reg, [1] dereg. */
+static DEFINE_PER_CPU(u64 [2], mrs_publish_ns);
 
 struct mrs_filter mrs_filter;
 bool mrs_keys;
@@ -214,10 +214,11 @@ static bool mrs_wanted(const struct mrs_record *r)
 
 static void mrs_publish(struct mrs_record *r)
 {
+	u64 *cost = this_cpu_ptr(&mrs_publish_ns[r->op == MRSCOPE_OP_DEREG]);
 	u64 begun = ktime_get_mono_fast_ns();
 	u32 s;
 
-	r->probe_cost_ns += this_cpu_read(mrs_publish_ns);
+	r->probe_cost_ns += *cost;
 	r->vtid = task_pid_vnr(current);
 	r->vtgid = task_tgid_vnr(current);
 	if (!mrs_keys) {
@@ -236,7 +237,9 @@ static void mrs_publish(struct mrs_record *r)
 	else
 		trace_mr_reg(r);
 
-	this_cpu_write(mrs_publish_ns, ktime_get_mono_fast_ns() - begun);
+	/* A sliding average: an interrupt now and then is not the event's cost. */
+	begun = ktime_get_mono_fast_ns() - begun;
+	*cost = *cost ? (7 * *cost + begun) / 8 : begun;
 }
 
 static void mrs_remember(const struct mrs_record *r)

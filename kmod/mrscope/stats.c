@@ -57,6 +57,7 @@ static const struct {
 
 struct mrs_device *mrs_device_find(const struct ib_device *dev)
 {
+	/* Pairs with the release in mrs_device_new(): they are set up. */
 	unsigned int i, n = smp_load_acquire(&mrs_ndevices);
 
 	for (i = 0; i < n; i++)
@@ -110,6 +111,7 @@ static struct mrs_device *mrs_device_new(const char *name)
 			goto free;
 	}
 	strscpy(d->name, name, sizeof(d->name));
+	/* Pairs with the acquire in mrs_device_find(). */
 	smp_store_release(&mrs_ndevices, mrs_ndevices + 1);
 	return d;
 free:
@@ -322,10 +324,10 @@ static void mrs_kind_show(struct seq_file *m, const struct mrs_device *d,
 	mrs_row_show(m, st, MRS_TOTAL, "total");
 }
 
-static void mrs_for_each_kind(struct seq_file *m,
-			      void (*show)(struct seq_file *m,
-					   const struct mrs_device *d,
-					   unsigned int kind))
+typedef void (*mrs_kind_show_t)(struct seq_file *m, const struct mrs_device *d,
+				unsigned int kind);
+
+static void mrs_show_kinds(struct seq_file *m, mrs_kind_show_t show)
 {
 	unsigned int i, k;
 
@@ -337,7 +339,7 @@ static void mrs_for_each_kind(struct seq_file *m,
 
 void mrs_stats_show(struct seq_file *m)
 {
-	mrs_for_each_kind(m, mrs_kind_show);
+	mrs_show_kinds(m, mrs_kind_show);
 }
 
 static void mrs_kind_histogram(struct seq_file *m, const struct mrs_device *d,
@@ -365,7 +367,7 @@ static void mrs_kind_histogram(struct seq_file *m, const struct mrs_device *d,
 
 void mrs_histogram_show(struct seq_file *m)
 {
-	mrs_for_each_kind(m, mrs_kind_histogram);
+	mrs_show_kinds(m, mrs_kind_histogram);
 }
 
 void mrs_devices_show(struct seq_file *m)
