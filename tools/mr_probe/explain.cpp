@@ -75,15 +75,15 @@ int Explain(const Flags& flags) {
     const mrscope::StopSignals signals;
     Progress progress;
     return mrscope::RunExplain(
-        *options, {.progress =
-                       [&](unsigned done, unsigned all) {
-                         progress.Show("registering " + std::to_string(done) + " of " +
-                                       std::to_string(all));
-                       },
-                   .interrupted = [&]() -> std::optional<int> {
-                     const auto arrived = signals.Wait(mrscope::Nanoseconds{0});
-                     return arrived ? std::optional(arrived->number) : std::nullopt;
-                   }});
+        *options,
+        {.progress =
+             [&](unsigned done, unsigned all) {
+               progress.Show("registering " + std::to_string(done) + " of " + std::to_string(all));
+             },
+         .interrupted = [&]() -> std::optional<int> {
+           const auto arrived = signals.Wait(mrscope::Nanoseconds{0});
+           return arrived ? std::optional(arrived->number) : std::nullopt;
+         }});
   }();
   if (!report) return Fail(report.error());
   const auto written = output->Write([&](std::ostream& out) { WriteJson(out, *report); },
@@ -105,7 +105,8 @@ void AddExplain(CLI::App& app, Run& run) {
   CLI::App* command =
       app.add_subcommand("explain", "register buffers and show where the time goes");
   mrscope::ExplainOptions& options = flags->options;
-  command->add_option("--device", options.device, "RDMA device (default: first with an active port)");
+  command->add_option("--device", options.device,
+                      "RDMA device (default: first with an active port)");
   command->add_option("--size", flags->size, "bytes to register, like 4K, 64M, 1G (default: 1M)");
   command->add_option("--buffer", options.buffer, "anon, thp or huge2m (default: anon)");
   command->add_flag("--touched", flags->touched, "only memory that was written before");

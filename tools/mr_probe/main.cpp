@@ -32,6 +32,15 @@ int Fail(const mrscope::Error& error) {
 
 namespace {
 
+// CLI11 complains about the missing subcommand where one is misspelt.
+std::string WhatIsWrong(const CLI::ParseError& error, std::span<char*> argv) {
+  if (dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) return error.what();
+  for (const std::string_view word : argv.subspan(1)) {
+    if (!word.starts_with('-')) return "unknown subcommand \"" + std::string(word) + "\"";
+  }
+  return "no subcommand: use explain, record or status";
+}
+
 int Main(std::span<char*> argv) {
   CLI::App app{"Shows where the time of RDMA memory registration goes."};
   app.name("mr_probe");
@@ -56,7 +65,7 @@ int Main(std::span<char*> argv) {
   } catch (const CLI::ParseError& error) {
     // Exit code 0: --help or --version, which CLI11 prints.
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::cerr << "mr_probe: " << error.what() << " (mr_probe --help says more)\n";
+    std::cerr << "mr_probe: " << WhatIsWrong(error, argv) << " (mr_probe --help says more)\n";
     return kUsage;
   }
   return run();

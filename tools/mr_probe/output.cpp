@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <iostream>
 
 #include "mrscope/file.h"
@@ -14,6 +15,12 @@ namespace {
 
 constexpr auto kProgressInterval = std::chrono::milliseconds(100);
 
+mrscope::Error CannotWrite(const std::string& path) {
+  const int error = errno != 0 ? errno : EIO;
+  return {mrscope::ErrorKind::kFailed, error,
+          "cannot write " + path + ": " + mrscope::ErrnoText(error)};
+}
+
 }  // namespace
 
 mrscope::Result<Output> Output::Open(const std::string& json) {
@@ -22,12 +29,9 @@ mrscope::Result<Output> Output::Open(const std::string& json) {
   output.on_stdout_ = json == "-";
   if (!json.empty() && !output.on_stdout_) {
     errno = 0;
-    output.file_ = std::make_unique<std::ofstream>(json, std::ios::binary);
-    if (!*output.file_) {
-      const int error = errno;
-      return mrscope::Error{mrscope::ErrorKind::kFailed, error,
-                            "cannot write " + json + ": " + mrscope::ErrnoText(error)};
-    }
+    // What an earlier run wrote there stays until there is something new.
+    const std::ofstream probe(json, std::ios::binary | std::ios::app);
+    if (!probe) return CannotWrite(json);
   }
   return output;
 }
@@ -35,18 +39,15 @@ mrscope::Result<Output> Output::Open(const std::string& json) {
 mrscope::Result<void> Output::Write(const std::function<void(std::ostream&)>& json,
                                     const std::function<std::string()>& text) {
   errno = 0;
-  std::ostream& out = file_ ? *file_ : std::cout;
-  if (file_ || on_stdout_) {
-    json(out);
-    out.flush();
+  if (on_stdout_) {
+    json(std::cout);
+  } else if (!path_.empty()) {
+    std::ofstream file(path_, std::ios::binary | std::ios::trunc);
+    json(file);
+    if (!file.flush()) return CannotWrite(path_);
   }
-  if (!on_stdout_) std::cout << text() << std::flush;
-  if (!out || !std::cout) {
-    const int error = errno != 0 ? errno : EIO;
-    return mrscope::Error{mrscope::ErrorKind::kFailed, error,
-                          "cannot write the report to " + (file_ ? path_ : "stdout") + ": " +
-                              mrscope::ErrnoText(error)};
-  }
+  if (!on_stdout_) std::cout << text();
+  if (!std::cout.flush()) return CannotWrite("stdout");
   return {};
 }
 

@@ -6,9 +6,7 @@
 #ifndef MR_PROBE_OUTPUT_H_
 #define MR_PROBE_OUTPUT_H_
 
-#include <fstream>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -21,7 +19,7 @@ namespace mr_probe {
 class Output {
  public:
   // `json` is the value of --json: "" none, "-" stdout, else a file, which is
-  // opened now so that a mistake shows before the work and not after it.
+  // tried now so that a mistake shows before the work and not after it.
   static mrscope::Result<Output> Open(const std::string& json);
 
   bool json_on_stdout() const { return on_stdout_; }
@@ -34,7 +32,6 @@ class Output {
 
   std::string path_;
   bool on_stdout_ = false;
-  std::unique_ptr<std::ofstream> file_;
 };
 
 // One line that is written over; nothing where stderr is no terminal.

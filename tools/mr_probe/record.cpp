@@ -30,8 +30,9 @@ mrscope::Result<mrscope::RecordOptions> Interpret(const Flags& flags,
                                                   const std::vector<std::string>& command) {
   mrscope::RecordOptions options;
   if (command.empty()) {
-    return mrscope::Error{mrscope::ErrorKind::kUsage, 0,
-                          "record needs a command behind --, like mr_probe record -- ibv_rc_pingpong"};
+    return mrscope::Error{
+        mrscope::ErrorKind::kUsage, 0,
+        "record needs a command behind --, like mr_probe record -- ibv_rc_pingpong"};
   }
   options.command = command;
   options.keys = flags.keys;
@@ -91,8 +92,8 @@ int Record(const Flags& flags, const std::vector<std::string>& command) {
 
 void AddRecord(CLI::App& app, const Arguments& arguments, Run& run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand(
-      "record", "run a program and list what it registers and deregisters");
+  CLI::App* command =
+      app.add_subcommand("record", "run a program and list what it registers and deregisters");
   command->add_option("--json", flags->json,
                       "also write JSON to this file; - is stdout, alone: the program's stdout then "
                       "goes to stderr");
@@ -104,9 +105,12 @@ void AddRecord(CLI::App& app, const Arguments& arguments, Run& run) {
   command->add_option("--buffer-size", flags->buffer_size,
                       "trace buffer for each CPU (default: 8M, less on small hosts)");
   command->add_flag("--keys", flags->keys, "whole lkey and rkey in JSON: they grant access");
-  command->footer("The command follows --. Example: mr_probe record --json mrs.json -- ibv_rc_pingpong -d rxe0 -g 1");
-  command->callback(
-      [flags, &arguments, &run] { run = [flags, &arguments] { return Record(*flags, arguments.command); }; });
+  command->footer(
+      "The command follows --. Example: mr_probe record --json mrs.json -- ibv_rc_pingpong -d rxe0 "
+      "-g 1");
+  command->callback([flags, &arguments, &run] {
+    run = [flags, &arguments] { return Record(*flags, arguments.command); };
+  });
 }
 
 }  // namespace mr_probe

@@ -28,9 +28,9 @@ constexpr Bytes kHuge = {2 * kMiB.value};
 std::size_t PageSize() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 Error MapError(Bytes size, int error) {
-  return {ErrorKind::kFailed, error,
-          fmt::format("cannot map {}: {}; choose a smaller size", FormatBytes(size),
-                      ErrnoText(error))};
+  return {
+      ErrorKind::kFailed, error,
+      fmt::format("cannot map {}: {}; choose a smaller size", FormatBytes(size), ErrnoText(error))};
 }
 
 // Anonymous memory aligned to `alignment` with a guard on both sides. The
@@ -78,15 +78,15 @@ Result<BufferRange> MapThp(Bytes size) {
 Error NoHugePages(Bytes size) {
   const std::string pool = "/sys/kernel/mm/hugepages/hugepages-2048kB/";
   const auto free = ReadLine(pool + "free_hugepages");
+  const std::uint64_t pages = RoundUp(size, kHuge).value / kHuge.value;
   if (!free) {
     return {ErrorKind::kPrerequisite, 0,
             "this kernel has no pool of 2 MiB huge pages: use --buffer anon or thp"};
   }
   return {ErrorKind::kPrerequisite, ENOMEM,
-          fmt::format("{} of huge2m needs {} huge pages of 2 MiB and {} are free: echo N > "
+          fmt::format("{} of huge2m needs {} of 2 MiB and {} are free: echo N > "
                       "{}nr_hugepages, with N at least {}",
-                      FormatBytes(size), RoundUp(size, kHuge).value / kHuge.value, *free, pool,
-                      RoundUp(size, kHuge).value / kHuge.value)};
+                      FormatBytes(size), FormatCount(pages, "huge page"), *free, pool, pages)};
 }
 
 Result<BufferRange> MapHuge2m(Bytes size) {
@@ -112,7 +112,8 @@ constexpr std::array<BufferKind, 3> kKinds = {{
 // the mappings made later, which are laid from the top down.
 Result<std::span<std::byte>> UnmappedRange(Bytes size) {
   void* hint = reinterpret_cast<void*>(std::uintptr_t{1} << 38);
-  void* base = mmap(hint, size.value, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* base =
+      mmap(hint, size.value, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return MapError(size, errno);
   munmap(base, size.value);
   return std::span<std::byte>(static_cast<std::byte*>(base), size.value);
@@ -165,9 +166,9 @@ Result<const BufferKind*> FindBufferKind(std::string_view name) {
     if (kind.name == name) return &kind;
     names.push_back(kind.name);
   }
-  return Error{ErrorKind::kUsage, 0,
-               fmt::format("unknown buffer kind \"{}\": use one of {}", name,
-                           fmt::join(names, ", "))};
+  return Error{
+      ErrorKind::kUsage, 0,
+      fmt::format("unknown buffer kind \"{}\": use one of {}", name, fmt::join(names, ", "))};
 }
 
 Buffer::Buffer(std::optional<Mapping> mapping, std::span<std::byte> bytes)
@@ -210,10 +211,8 @@ std::optional<Backing> BackingFromSmaps(std::string_view smaps, std::uintptr_t a
     position = line_end + 1;
   }
   if (begin == std::string_view::npos || begin > smaps.size()) return std::nullopt;
-  const std::string_view entry =
-      smaps.substr(begin, std::min(position, smaps.size()) - begin);
-  const Bytes hugetlb =
-      SmapsValue(entry, "Private_Hugetlb") + SmapsValue(entry, "Shared_Hugetlb");
+  const std::string_view entry = smaps.substr(begin, std::min(position, smaps.size()) - begin);
+  const Bytes hugetlb = SmapsValue(entry, "Private_Hugetlb") + SmapsValue(entry, "Shared_Hugetlb");
   return Backing{.page_size = SmapsValue(entry, "KernelPageSize"),
                  .resident = SmapsValue(entry, "Rss") + hugetlb,
                  .thp = SmapsValue(entry, "AnonHugePages")};

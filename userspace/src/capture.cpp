@@ -293,9 +293,8 @@ bool TracefsCapture::ReadCpu(Reader& reader, std::uint64_t until_ns) {
 void TracefsCapture::Deliver(std::uint64_t until_ns) {
   const auto end = std::partition(pending_.begin(), pending_.end(),
                                   [&](const auto& event) { return event.timestamp_ns < until_ns; });
-  std::stable_sort(pending_.begin(), end, [](const auto& a, const auto& b) {
-    return a.timestamp_ns < b.timestamp_ns;
-  });
+  std::stable_sort(pending_.begin(), end,
+                   [](const auto& a, const auto& b) { return a.timestamp_ns < b.timestamp_ns; });
   for (auto event = pending_.begin(); event != end; ++event) sink_(*event);
   pending_.erase(pending_.begin(), end);
 }

@@ -2,8 +2,8 @@
 
 #include "mrscope/decode.h"
 
-#include <fmt/format.h>
 #include <event-parse.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
@@ -233,11 +233,13 @@ RecordLayout MakeRecordLayout(Layout& layout, bool dereg) {
   add(kCommonSlots);
   if (dereg) {
     add(kDeregSlots);
-    for (const auto name : kDeregStage) record.stages.push_back(layout.Find(fmt::format("{}_ns", name)));
+    for (const auto name : kDeregStage)
+      record.stages.push_back(layout.Find(fmt::format("{}_ns", name)));
     record.owner_comm = layout.Find("owner_comm");
   } else {
     add(kRegSlots);
-    for (const auto name : kRegStage) record.stages.push_back(layout.Find(fmt::format("{}_ns", name)));
+    for (const auto name : kRegStage)
+      record.stages.push_back(layout.Find(fmt::format("{}_ns", name)));
   }
   record.comm = layout.Find("comm");
   record.device = layout.Find("device");
@@ -295,14 +297,14 @@ Result<void> EventDecoder::AddFormat(std::string_view system, std::string_view f
   // print formats that it cannot read, which do not matter.
   const auto first_line = format.substr(0, format.find('\n'));
   constexpr std::string_view kNamePrefix = "name: ";
-  const std::string name(first_line.starts_with(kNamePrefix)
-                             ? first_line.substr(kNamePrefix.size())
-                             : std::string_view{});
+  const std::string name(first_line.starts_with(kNamePrefix) ? first_line.substr(kNamePrefix.size())
+                                                             : std::string_view{});
   tep_parse_event(impl_->tep.get(), format.data(), format.size(), system_name.c_str());
   tep_event* event = tep_find_event_by_name(impl_->tep.get(), system_name.c_str(), name.c_str());
   if (event == nullptr) {
-    return Error{ErrorKind::kFailed, 0,
-                 fmt::format("cannot understand the format of the trace event {}:{}", system, name)};
+    return Error{
+        ErrorKind::kFailed, 0,
+        fmt::format("cannot understand the format of the trace event {}:{}", system, name)};
   }
   Layout layout(event);
   if (!impl_->type) impl_->type = layout.Find("common_type");

@@ -45,9 +45,10 @@ std::string MemlockZero(const FailureFacts& facts) {
 
 std::string CannotPin(const Operation& operation, const FailureFacts& facts) {
   if (facts.mapped == false) {
-    return fmt::format("{} at {:#x} is not mapped (any more): register memory before it is freed, "
-                       "and check address and length",
-                       LengthOf(operation), operation.addr.value_or(0));
+    return fmt::format(
+        "{} at {:#x} is not mapped (any more): register memory before it is freed, "
+        "and check address and length",
+        LengthOf(operation), operation.addr.value_or(0));
   }
   if (facts.writable == false) {
     return fmt::format(
@@ -62,9 +63,10 @@ std::string CannotPin(const Operation& operation, const FailureFacts& facts) {
 
 std::string Invalid(const Operation& operation, const FailureFacts& facts) {
   if (operation.access && NeedsLocalWrite(*operation.access)) {
-    return fmt::format("{} needs local_write: remote write and atomic access imply that the "
-                       "device writes the memory; add local_write",
-                       FormatAccess(*operation.access));
+    return fmt::format(
+        "{} needs local_write: remote write and atomic access imply that the "
+        "device writes the memory; add local_write",
+        FormatAccess(*operation.access));
   }
   if (facts.max_mr_size && *facts.max_mr_size != 0 && operation.length &&
       *operation.length > *facts.max_mr_size) {
@@ -95,8 +97,7 @@ std::string OutOfMemory(const Operation& operation, const FailureFacts& facts,
          "in larger pages";
 }
 
-std::string Explain(const Operation& operation, const FailureFacts& facts,
-                    std::string_view stage) {
+std::string Explain(const Operation& operation, const FailureFacts& facts, std::string_view stage) {
   switch (*operation.error) {
     case ENOMEM:
       return OutOfMemory(operation, facts, stage);

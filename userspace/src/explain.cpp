@@ -113,8 +113,7 @@ Result<bool> Experiment::RunOnce(const BufferKind& kind, ExplainCase& into, Case
   if (!buffer) return buffer.error();
 
   CallTime time;
-  auto region =
-      MemoryRegion::Register(*pd_, buffer->data(), buffer->size(), options_.access, time);
+  auto region = MemoryRegion::Register(*pd_, buffer->data(), buffer->size(), options_.access, time);
   UserCall reg = NewCall(Op::kReg, *buffer, time);
   if (!region) {
     reg.error = region.error().code;

@@ -65,8 +65,7 @@ Check CheckDevices(const std::vector<std::string>& devices) {
 
 Check CheckUverbs(const std::string& root) {
   if (Exists(root + "/sys/class/infiniband_verbs")) return Ok("ib_uverbs", "present");
-  return Missing("ib_uverbs", "not loaded", "no program can register memory",
-                 "modprobe ib_uverbs");
+  return Missing("ib_uverbs", "not loaded", "no program can register memory", "modprobe ib_uverbs");
 }
 
 Check CheckBoundary(const BoundaryStatus& boundary) {
@@ -76,9 +75,13 @@ Check CheckBoundary(const BoundaryStatus& boundary) {
     hits = fmt::format(", {} hits, {} missed", *boundary.hits, *boundary.missed);
   }
   if (boundary.armed) return Ok(name, boundary.symbol + hits);
-  const std::string detail = fmt::format(
-      "not armed{}{}", boundary.reason.empty() ? "" : ": ", boundary.reason);
+  const std::string detail =
+      fmt::format("not armed{}{}", boundary.reason.empty() ? "" : ": ", boundary.reason);
   const std::string breaks = "the stages it separates are null or merged with their neighbours";
+  if (boundary.reason.find("deep mode") != std::string::npos) {
+    return Reduced(name, detail, "the pin's slow path and migrations are not told apart",
+                   "echo 1 > /sys/kernel/debug/mrscope/deep, which costs more for each probe");
+  }
   if (boundary.reason.find("disarm") != std::string::npos) {
     return Missing(name, detail, breaks, "echo > /sys/kernel/debug/mrscope/disarm");
   }
@@ -96,10 +99,10 @@ void CheckModule(const Module& module, const HostStatusOptions& options, HostSta
   }
   auto status = module.ReadStatus();
   if (!status) {
-    host.checks.push_back(Missing("module", "loaded, but " + status.error().message,
-                                  "what is armed is not known, and captures do not start",
-                                  geteuid() != 0 ? "run as root"
-                                                 : "mount -t debugfs none /sys/kernel/debug"));
+    host.checks.push_back(
+        Missing("module", "loaded, but " + status.error().message,
+                "what is armed is not known, and captures do not start",
+                geteuid() != 0 ? "run as root" : "mount -t debugfs none /sys/kernel/debug"));
     return;
   }
   host.module = *std::move(status);
@@ -120,19 +123,18 @@ void CheckModule(const Module& module, const HostStatusOptions& options, HostSta
   if (selftest && *selftest == "pass") {
     host.checks.push_back(Ok("selftest", "pass"));
   } else {
-    host.checks.push_back(Missing(
-        "selftest", selftest ? *selftest : selftest.error().message,
-        "probes that are armed do not fire: records lack stages without notice",
-        "check kprobes and ftrace above, then reload mrscope.ko"));
+    host.checks.push_back(
+        Missing("selftest", selftest ? *selftest : selftest.error().message,
+                "probes that are armed do not fire: records lack stages without notice",
+                "check kprobes and ftrace above, then reload mrscope.ko"));
   }
 }
 
 }  // namespace
 
 bool HostStatus::observable() const {
-  return std::all_of(checks.begin(), checks.end(), [](const Check& check) {
-    return check.result != CheckResult::kMissing;
-  });
+  return std::all_of(checks.begin(), checks.end(),
+                     [](const Check& check) { return check.result != CheckResult::kMissing; });
 }
 
 HostStatus CollectHostStatus(const HostStatusOptions& options) {
@@ -141,11 +143,10 @@ HostStatus CollectHostStatus(const HostStatusOptions& options) {
   host.environment = CollectEnvironment(root);
   host.checks.push_back(CheckRoot());
   const std::string tracing = root + "/sys/kernel/tracing";
-  host.checks.push_back(CheckMount("tracefs", tracing,
-                                   Exists(tracing + "/instances") ||
-                                       Exists(root + "/sys/kernel/debug/tracing/instances"),
-                                   "trace events cannot be read",
-                                   "mount -t tracefs none /sys/kernel/tracing"));
+  host.checks.push_back(CheckMount(
+      "tracefs", tracing,
+      Exists(tracing + "/instances") || Exists(root + "/sys/kernel/debug/tracing/instances"),
+      "trace events cannot be read", "mount -t tracefs none /sys/kernel/tracing"));
   const std::string debugfs = root + "/sys/kernel/debug";
   // An empty mount point has no kprobes folder, nor anything else.
   const bool debugfs_mounted =
@@ -153,8 +154,8 @@ HostStatus CollectHostStatus(const HostStatusOptions& options) {
   host.checks.push_back(CheckMount("debugfs", debugfs, debugfs_mounted,
                                    "the module's status cannot be read",
                                    "mount -t debugfs none /sys/kernel/debug"));
-  host.checks.push_back(CheckSwitch("kprobes", debugfs + "/kprobes/enabled",
-                                    "no probe fires, and nothing says so"));
+  host.checks.push_back(
+      CheckSwitch("kprobes", debugfs + "/kprobes/enabled", "no probe fires, and nothing says so"));
   host.checks.push_back(CheckSwitch("ftrace", root + "/proc/sys/kernel/ftrace_enabled",
                                     "probes at function entries do not fire"));
   host.checks.push_back(CheckUverbs(root));

@@ -96,10 +96,9 @@ std::vector<Operation> JoinOperations(std::span<const UserCall> calls,
   operations.reserve(calls.size());
   const auto results = Join(calls, records);
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    operations.push_back(results[i].record
-                             ? MakeJoinedOperation(records[*results[i].record], calls[i],
-                                                   results[i].state)
-                             : MakeUserOperation(calls[i], results[i].state));
+    operations.push_back(results[i].record ? MakeJoinedOperation(records[*results[i].record],
+                                                                 calls[i], results[i].state)
+                                           : MakeUserOperation(calls[i], results[i].state));
   }
   return operations;
 }

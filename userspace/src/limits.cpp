@@ -53,9 +53,9 @@ Result<void> SetMemlock(Bytes limit) {
   const rlimit memlock{.rlim_cur = limit.value, .rlim_max = limit.value};
   if (setrlimit(RLIMIT_MEMLOCK, &memlock) != 0) {
     const int error = errno;
-    return Error{ErrorKind::kFailed, error,
-                 fmt::format("cannot set RLIMIT_MEMLOCK to {}: {}", FormatBytes(limit),
-                             ErrnoText(error))};
+    return Error{
+        ErrorKind::kFailed, error,
+        fmt::format("cannot set RLIMIT_MEMLOCK to {}: {}", FormatBytes(limit), ErrnoText(error))};
   }
   return {};
 }

@@ -63,7 +63,9 @@ ModuleStatus ParseModuleStatus(std::string_view text) {
     } else if (keyword == "keys") {
       status.keys = Flag(value);
     } else if (keyword == "clock") {
-      status.clock = value;
+      // The rest of the line: it may say how the clock is made.
+      if (!value.empty())
+        status.clock = line.substr(static_cast<std::size_t>(value.data() - line.data()));
     } else if (keyword == "records") {
       status.records = ParseNumber(value);
     } else if (keyword == "lost") {
@@ -111,11 +113,12 @@ Result<UniqueFd> Module::Hold() const {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.ok()) {
     const int error = errno;
-    return Error{ErrorKind::kPrerequisite, error,
-                 fmt::format("cannot open {}: {}; {}", path, ErrnoText(error),
-                             error == EACCES || error == EPERM
-                                 ? "run as root"
-                                 : "mount debugfs with \"mount -t debugfs none /sys/kernel/debug\"")};
+    return Error{
+        ErrorKind::kPrerequisite, error,
+        fmt::format("cannot open {}: {}; {}", path, ErrnoText(error),
+                    error == EACCES || error == EPERM
+                        ? "run as root"
+                        : "mount debugfs with \"mount -t debugfs none /sys/kernel/debug\"")};
   }
   return fd;
 }

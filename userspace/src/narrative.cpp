@@ -13,7 +13,6 @@ namespace {
 
 constexpr double kLargeShare = 10;
 constexpr std::size_t kAtLeast = 3;
-constexpr std::uint64_t kHugePage = 2 * kMiB.value;
 
 // What a sentence may speak about.
 struct Facts {
@@ -34,16 +33,12 @@ struct Facts {
 };
 
 std::string Count(std::optional<std::uint64_t> number, std::string_view what) {
-  if (!number) return fmt::format("an unknown number of {}s", what);
-  const bool is_entry = what.ends_with("entry");
-  if (*number == 1) return fmt::format("1 {}", what);
-  if (is_entry) return fmt::format("{} {}ies", *number, what.substr(0, what.size() - 1));
-  return fmt::format("{} {}{}", *number, what, what.ends_with("ch") ? "es" : "s");
+  return number ? FormatCount(*number, what) : fmt::format("an unknown number of {}s", what);
 }
 
 std::string PinSentence(const Facts& facts) {
-  const auto faults = facts.typical.faults_minor.value_or(0) +
-                      facts.typical.faults_major.value_or(0);
+  const auto faults =
+      facts.typical.faults_minor.value_or(0) + facts.typical.faults_major.value_or(0);
   const std::string pages = Count(facts.pages(), "page");
   const std::string cost = facts.per_page();
   if (faults == 0) {
@@ -57,10 +52,10 @@ std::string PinSentence(const Facts& facts) {
   }
   if (faults * 4 < facts.pages()) {
     return fmt::format(
-        "the kernel faulted in and zeroed {} in {} (huge pages: one fault gives 2 MiB), then took "
-        "a long-term reference on each{}; touching the buffer first moves the zeroing out of "
+        "the kernel faulted in and zeroed {} in {} (a huge page takes one), then took a long-term "
+        "reference on each of {}{}; touching the buffer first moves the zeroing out of "
         "ibv_reg_mr()",
-        FormatBytes(facts.one.size), Count(faults, "fault"), cost);
+        FormatBytes(facts.one.size), Count(faults, "fault"), pages, cost);
   }
   return fmt::format(
       "the kernel faulted in and zeroed {} ({} minor and {} major faults), then took a long-term "
@@ -78,8 +73,8 @@ std::string SgSentence(const Facts& facts) {
 
 std::string DmaSentence(const Facts& facts) {
   return fmt::format(
-      "the device's DMA addresses were made for {}, giving {}: on a software device a plain "
-      "copy of addresses, on real hardware a walk of the IOMMU's tables in translating mode",
+      "DMA addresses were made for {}, giving {}: for a software device a plain copy, for real "
+      "hardware behind a translating IOMMU one mapping in its tables for each",
       Count(facts.typical.sg_entries, "scatter entry"),
       Count(facts.typical.dma_entries, "DMA entry"));
 }
@@ -90,9 +85,9 @@ std::string TableSentence(const Facts& facts) {
       "{}, and on real hardware handed it over with a command{}",
       Count(facts.typical.dma_entries ? facts.typical.dma_entries : facts.typical.sg_entries,
             "entry"),
-      facts.typical.page_size
-          ? fmt::format("with a translation page of {}", FormatBytes(Bytes{*facts.typical.page_size}))
-          : "of the scatter list",
+      facts.typical.page_size ? fmt::format("with a translation page of {}",
+                                            FormatBytes(Bytes{*facts.typical.page_size}))
+                              : "of the scatter list",
       facts.per_page());
 }
 
@@ -101,8 +96,7 @@ std::string LibrarySentence(const Facts& facts) {
     return "libibverbs and the provider prepared the command in user space; with fork support on, "
            "its madvise() calls and range tree are paid here";
   }
-  return fmt::format("the whole call took {}; without the kernel's record it cannot be split",
-                     FormatTime(facts.time));
+  return "without the kernel's record the whole call is here, and cannot be split";
 }
 
 std::string Fixed(std::string_view text) { return std::string(text); }
@@ -119,43 +113,50 @@ constexpr StageText kRegTexts[] = {
     {RegStage::kLibrary, LibrarySentence},
     {RegStage::kSyscall,
      [](const Facts&) {
-       return Fixed("the ioctl entered the kernel, and ib_uverbs found the method and copied the "
-                    "command in; a fixed cost for each call");
+       return Fixed(
+           "the ioctl entered the kernel, and ib_uverbs found the method and copied the "
+           "command in; a fixed cost for each call");
      }},
     {RegStage::kUverbs,
      [](const Facts&) {
-       return Fixed("ib_uverbs parsed the command, allocated the object, looked the PD up and "
-                    "checked the access flags; a fixed cost for each call");
+       return Fixed(
+           "ib_uverbs parsed the command, allocated the object, looked the PD up and "
+           "checked the access flags; a fixed cost for each call");
      }},
     {RegStage::kPrepare,
      [](const Facts&) {
-       return Fixed("the driver set up its own MR before it pinned anything; a fixed cost for each "
-                    "call");
+       return Fixed(
+           "the driver set up its own MR before it pinned anything; a fixed cost for each "
+           "call");
      }},
     {RegStage::kKey,
      [](const Facts&) {
-       return Fixed("the driver took a free index for lkey and rkey from its allocator; a fixed "
-                    "cost for each call");
+       return Fixed(
+           "the driver took a free index for lkey and rkey from its allocator; a fixed "
+           "cost for each call");
      }},
     {RegStage::kAccount,
      [](const Facts& facts) {
-       return fmt::format("the kernel allocated the umem and counted {} against RLIMIT_MEMLOCK; a "
-                          "fixed cost for each call",
-                          Count(facts.pages(), "page"));
+       return fmt::format(
+           "the kernel allocated the umem and counted {} against RLIMIT_MEMLOCK; a "
+           "fixed cost for each call",
+           Count(facts.pages(), "page"));
      }},
     {RegStage::kPin, PinSentence},
     {RegStage::kSg, SgSentence},
     {RegStage::kDma, DmaSentence},
     {RegStage::kAttach,
      [](const Facts&) {
-       return Fixed("the exporter of the dmabuf was attached to and mapped its memory for the "
-                    "device");
+       return Fixed(
+           "the exporter of the dmabuf was attached to and mapped its memory for the "
+           "device");
      }},
     {RegStage::kTable, TableSentence},
     {RegStage::kPublish,
      [](const Facts&) {
-       return Fixed("the core entered the MR into its resource tracking, copied lkey and rkey to "
-                    "the caller and made the object valid; a fixed cost for each call");
+       return Fixed(
+           "the core entered the MR into its resource tracking, copied lkey and rkey to "
+           "the caller and made the object valid; a fixed cost for each call");
      }},
     {RegStage::kUnwind,
      [](const Facts&) {
@@ -182,8 +183,9 @@ constexpr DeregText kDeregTexts[] = {
      }},
     {DeregStage::kInvalidate,
      [](const Facts&) {
-       return Fixed("the driver withdrew the key and freed its translation table, on real hardware "
-                    "with a command that the device has to finish");
+       return Fixed(
+           "the driver withdrew the key and freed its translation table, on real hardware "
+           "with a command that the device has to finish");
      }},
     {DeregStage::kUnmap,
      [](const Facts&) { return Fixed("the device's DMA addresses were taken down"); }},
@@ -193,11 +195,14 @@ constexpr DeregText kDeregTexts[] = {
                           Count(facts.pages(), "page"), facts.per_page());
      }},
     {DeregStage::kFree,
-     [](const Facts&) { return Fixed("the scatter list, the umem and the driver's MR were freed"); }},
+     [](const Facts&) {
+       return Fixed("the scatter list, the umem and the driver's MR were freed");
+     }},
     {DeregStage::kReturn,
      [](const Facts&) {
-       return Fixed("the object was released, the system call returned, and libibverbs freed "
-                    "struct ibv_mr");
+       return Fixed(
+           "the object was released, the system call returned, and libibverbs freed "
+           "struct ibv_mr");
      }},
 };
 
@@ -212,8 +217,8 @@ void AddSentences(const Text (&texts)[N], const ExplainCase& one,
     for (const Text& text : texts) {
       if (Index(text.stage) != stage) continue;
       const Facts facts{one, *typical, reg, summary.stages[stage]->p50};
-      out.push_back(fmt::format("{}{}: {}", prefix, typical->stages.names()[stage],
-                                text.sentence(facts)));
+      out.push_back(
+          fmt::format("{}{}: {}", prefix, typical->stages.names()[stage], text.sentence(facts)));
     }
   }
 }
@@ -222,8 +227,7 @@ void AddSentences(const Text (&texts)[N], const ExplainCase& one,
 
 std::vector<double> Shares(const Summary& summary) {
   std::vector<double> shares;
-  const double whole =
-      summary.total ? static_cast<double>(summary.total->sum.count()) : 0.0;
+  const double whole = summary.total ? static_cast<double>(summary.total->sum.count()) : 0.0;
   for (const auto& stage : summary.stages) {
     shares.push_back(stage && whole > 0 ? 100 * static_cast<double>(stage->sum.count()) / whole
                                         : 0.0);

@@ -62,8 +62,7 @@ std::string_view JoinName(JoinState state) {
 }
 
 Operation::Operation(Op operation)
-    : op(operation),
-      stages(operation == Op::kDereg ? DeregStageNames() : RegStageNames()) {}
+    : op(operation), stages(operation == Op::kDereg ? DeregStageNames() : RegStageNames()) {}
 
 Operation MakeOperation(const KernelRecord& record) {
   Operation operation(record.op);

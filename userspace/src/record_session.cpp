@@ -104,8 +104,7 @@ Result<RecordReport> Session::Run() {
   capture.follow_processes = true;
   capture.keys = options_.keys;
   capture.buffer_per_cpu = options_.buffer_per_cpu;
-  auto started =
-      Capture::Start(capture, [this](const CaptureEvent& event) { OnEvent(event); });
+  auto started = Capture::Start(capture, [this](const CaptureEvent& event) { OnEvent(event); });
   if (!started) return started.error();
   capture_ = *std::move(started);
   report_.capture_buffer = capture_->buffer_total();

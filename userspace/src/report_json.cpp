@@ -31,8 +31,8 @@ void WriteStages(JsonWriter& json, const StageTimes& stages) {
 // The low 8 bits are the variant, which makes the key a capability.
 void WriteKey(JsonWriter& json, std::string_view name, std::optional<std::uint32_t> key,
               bool whole) {
-  json.Hex(std::string(name) + "_index", key ? std::optional<std::uint64_t>(*key >> 8)
-                                             : std::nullopt);
+  json.Hex(std::string(name) + "_index",
+           key ? std::optional<std::uint64_t>(*key >> 8) : std::nullopt);
   json.Hex(name, key && whole ? std::optional<std::uint64_t>(*key) : std::nullopt);
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "mrscope/access.h"
@@ -54,14 +55,18 @@ std::string NumberOr(std::optional<std::uint64_t> number) {
   return number ? std::to_string(*number) : "unknown";
 }
 
+std::string CountOr(std::optional<std::uint64_t> number, std::string_view noun) {
+  return number ? FormatCount(*number, noun) : fmt::format("{} unknown", noun);
+}
+
 std::string MemlockText(const Environment& environment) {
   if (environment.memlock_unlimited) return "unlimited";
   return environment.memlock ? FormatBytes(*environment.memlock) : "unknown";
 }
 
 void HostLine(Text& out, const Environment& environment) {
-  Line(out, "host: Linux {} {}, {} CPUs{}, page {}, THP {}, IOMMU {}, MEMLOCK {}{}", environment.kernel,
-       environment.machine, NumberOr(environment.cpus),
+  Line(out, "host: Linux {} {}, {} CPUs{}, page {}, THP {}, IOMMU {}, MEMLOCK {}{}",
+       environment.kernel, environment.machine, NumberOr(environment.cpus),
        environment.hypervisor == true ? " (virtual)" : "", FormatBytes(environment.page_size),
        environment.thp, environment.iommu, MemlockText(environment),
        environment.ipc_lock == true ? " (CAP_IPC_LOCK: no limit)" : "");
@@ -94,7 +99,9 @@ void StageTable(Text& out, std::string_view title, const std::vector<Operation>&
   const Summary summary = Summarize(operations);
   const std::vector<double> shares = Shares(summary);
   Line(out, "  {:<16}{:>12}{:>9}{:>12}{:>12}", title, "p50", "share", "p99", "max");
-  for (std::size_t stage = 0; stage < typical->stages.size(); ++stage) {
+  // Without the kernel's record there is nothing to tell apart.
+  const std::size_t rows = typical->kernel_total ? typical->stages.size() : 0;
+  for (std::size_t stage = 0; stage < rows; ++stage) {
     const auto name = typical->stages.names()[stage];
     const auto& times = summary.stages[stage];
     if (times) {
@@ -116,7 +123,8 @@ void ProbeLine(Text& out, const Operation& typical) {
                            ? 100 * static_cast<double>(typical.probe_cost->count()) /
                                  static_cast<double>(typical.total.count())
                            : 0;
-  Line(out, "    probes cost {} of the total ({:.1f} %), calibrated, not subtracted; context "
+  Line(out,
+       "    probes cost {} of the total ({:.1f} %), calibrated, not subtracted; context "
        "switches {} voluntary, {} involuntary",
        FormatTime(*typical.probe_cost), share, NumberOr(typical.nvcsw), NumberOr(typical.nivcsw));
 }
@@ -136,7 +144,8 @@ std::string BackingText(const ExplainCase& one) {
 
 void KeyLine(Text& out, const ExplainCase& one) {
   if (!one.last_lkey || !one.last_rkey) return;
-  Line(out, "    lkey index {:#x} variant {:#04x}, rkey index {:#x} variant {:#04x} (of the last MR, "
+  Line(out,
+       "    lkey index {:#x} variant {:#04x}, rkey index {:#x} variant {:#04x} (of the last MR, "
        "deregistered since)",
        *one.last_lkey >> 8, *one.last_lkey & 0xff, *one.last_rkey >> 8, *one.last_rkey & 0xff);
 }
@@ -165,7 +174,8 @@ void JoinNotes(Text& out, const ExplainCase& one) {
   const auto incomplete = std::count_if(one.reg.begin(), one.reg.end(),
                                         [](const auto& operation) { return operation.incomplete; });
   if (incomplete != 0) {
-    Line(out, "    note: {} registrations are incomplete: a probe was missed meanwhile", incomplete);
+    Line(out, "    note: {} registrations are incomplete: a probe was missed meanwhile",
+         incomplete);
   }
 }
 
@@ -190,19 +200,20 @@ void FailureLines(Text& out, const ExplainCase& one) {
   Line(out, "    {:<14}{:>12}", "total", FormatTime(failed->total));
 }
 
-void CaseLines(Text& out, const ExplainCase& one, bool user_only) {
+// `said` holds the sentences of earlier cases, which need not be repeated.
+void CaseLines(Text& out, const ExplainCase& one, bool user_only, std::set<std::string>& said) {
   Line(out, "{}, {}: {} on {}, access {}", one.buffer, one.touched ? "touched" : "untouched",
        FormatBytes(one.size), one.device, FormatAccess(one.access));
   FailureLines(out, one);
   if (const Operation* typical = Typical(one.reg)) {
     StageTable(out, "ibv_reg_mr", one.reg);
     if (!user_only) {
-      Line(out,
-           "    {} pages, {} minor and {} major faults, {} pin batches, {} scatter entries, {} DMA "
-           "entries",
-           NumberOr(typical->pages), NumberOr(typical->faults_minor),
-           NumberOr(typical->faults_major), NumberOr(typical->pin_batches),
-           NumberOr(typical->sg_entries), NumberOr(typical->dma_entries));
+      Line(out, "    {}, {}, {}, {}, {}, {}", CountOr(typical->pages, "page"),
+           CountOr(typical->faults_minor, "minor fault"),
+           CountOr(typical->faults_major, "major fault"),
+           CountOr(typical->pin_batches, "pin batch"),
+           CountOr(typical->sg_entries, "scatter entry"),
+           CountOr(typical->dma_entries, "DMA entry"));
     }
     Line(out, "    translation page {}; {}",
          typical->page_size ? FormatBytes(Bytes{*typical->page_size}) : "unknown",
@@ -214,14 +225,16 @@ void CaseLines(Text& out, const ExplainCase& one, bool user_only) {
     StageTable(out, "ibv_dereg_mr", one.dereg);
     ProbeLine(out, *typical);
   }
-  JoinNotes(out, one);
-  for (const std::string& sentence : Narrate(one)) Wrapped(out, sentence);
+  if (!user_only) JoinNotes(out, one);
+  for (const std::string& sentence : Narrate(one)) {
+    if (said.insert(sentence).second) Wrapped(out, sentence);
+  }
 }
 
 // Microseconds in a narrow column; "·" where there is none.
 std::string Cell(std::optional<Nanoseconds> time) {
-  if (!time) return fmt::format("{:>9}·", "");
-  return fmt::format("{:>10.2f}", static_cast<double>(time->count()) / 1e3);
+  if (!time) return fmt::format("{:>10}·", "");
+  return fmt::format("{:>11.2f}", static_cast<double>(time->count()) / 1e3);
 }
 
 // Stages that took time in any of the operations: the others need no column.
@@ -249,7 +262,8 @@ void OperationRow(Text& out, const Operation& operation, const std::vector<std::
   for (const std::size_t stage : stages) row += Cell(operation.stages.Get(stage));
   row += fmt::format("  {}", operation.device);
   if (!operation.is_dereg()) {
-    row += fmt::format(" {}", operation.access ? FormatAccess(*operation.access) : "access unknown");
+    row +=
+        fmt::format(" {}", operation.access ? FormatAccess(*operation.access) : "access unknown");
     if (operation.op != Op::kReg) row += fmt::format(" {}", OpName(operation.op));
     if (operation.purpose == "driver") row += " (the provider's own)";
   } else {
@@ -270,9 +284,9 @@ void OperationList(Text& out, std::string_view title, const std::vector<Operatio
   Line(out, "{} ({}), times in us", title, operations.size());
   if (operations.empty()) return;
   const auto stages = UsedStages(operations);
-  std::string head = fmt::format("  {:<28}{:>10} {:>10}", "pid/tid comm", "length", "total");
+  std::string head = fmt::format("  {:<28}{:>10} {:>11}", "pid/tid comm", "length", "total");
   for (const std::size_t stage : stages) {
-    head += fmt::format("{:>10}", operations.front().stages.names()[stage]);
+    head += fmt::format("{:>11}", operations.front().stages.names()[stage]);
   }
   Line(out, "{}  device", head);
   std::size_t shown = 0;
@@ -308,9 +322,10 @@ std::string FormatReport(const ExplainReport& report) {
   HostLine(out, report.environment);
   LossLine(out, report.capture_buffer, report.cpus, report.lost);
   if (report.user_only) Line(out, "without the module: the caller's time alone");
+  std::set<std::string> said;
   for (const ExplainCase& one : report.cases) {
     Line(out, "");
-    CaseLines(out, one, report.user_only);
+    CaseLines(out, one, report.user_only, said);
   }
   return out;
 }
@@ -330,8 +345,8 @@ std::string FormatReport(const RecordReport& report, std::size_t rows) {
   for (const Operation& operation : reg) {
     if (!operation.failed()) continue;
     const Failure failure = Diagnose(operation, {});
-    Wrapped(out, fmt::format("{} in stage {}: {}", failure.error,
-                             failure.stage.value_or("unknown"), failure.explanation));
+    Wrapped(out, fmt::format("{} in stage {}: {}", failure.error, failure.stage.value_or("unknown"),
+                             failure.explanation));
   }
   OperationList(out, "deregistrations", dereg, rows);
   if (!report.alive.empty()) {

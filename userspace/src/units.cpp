@@ -3,11 +3,11 @@
 #include "mrscope/units.h"
 
 #include <fmt/format.h>
+#include <time.h>  // NOLINT(modernize-deprecated-headers): clock_gettime is POSIX
 
 #include <array>
 #include <charconv>
 #include <limits>
-#include <time.h>  // NOLINT(modernize-deprecated-headers): clock_gettime is POSIX
 
 namespace mrscope {
 
@@ -18,8 +18,9 @@ Nanoseconds MonotonicNow() {
 }
 
 Result<Bytes> ParseSize(std::string_view text) {
-  const Error bad{ErrorKind::kUsage, 0,
-                  fmt::format("size \"{}\" is not a number of bytes like 4096, 4K, 64M or 1G", text)};
+  const Error bad{
+      ErrorKind::kUsage, 0,
+      fmt::format("size \"{}\" is not a number of bytes like 4096, 4K, 64M or 1G", text)};
   std::uint64_t number = 0;
   const char* const last = text.data() + text.size();
   const auto [rest, status] = std::from_chars(text.data(), last, number);
@@ -68,6 +69,14 @@ std::string FormatBytes(Bytes size) {
                        unit.name);
   }
   return fmt::format("{} B", size.value);
+}
+
+std::string FormatCount(std::uint64_t number, std::string_view noun) {
+  if (number == 1) return fmt::format("1 {}", noun);
+  if (noun.ends_with("y")) {
+    return fmt::format("{} {}ies", number, noun.substr(0, noun.size() - 1));
+  }
+  return fmt::format("{} {}{}", number, noun, noun.ends_with("ch") ? "es" : "s");
 }
 
 std::string FormatTime(Nanoseconds time) {

@@ -65,7 +65,7 @@ struct BufferOptions {
 struct Backing {
   Bytes page_size;  // of the mapping, as the MMU sees it for hugetlb
   Bytes resident;
-  Bytes thp;        // part of `resident` that is in transparent huge pages
+  Bytes thp;  // part of `resident` that is in transparent huge pages
 };
 
 class Buffer {

@@ -22,8 +22,8 @@ struct Failure {
 // What is known about the process that failed, beyond the operation.
 struct FailureFacts {
   std::optional<PinLimits> limits;
-  std::optional<bool> mapped;     // whether the range was mapped at all
-  std::optional<bool> writable;   // whether it was mapped for writing
+  std::optional<bool> mapped;    // whether the range was mapped at all
+  std::optional<bool> writable;  // whether it was mapped for writing
   std::optional<std::uint64_t> max_mr_size;
 };
 

@@ -21,25 +21,25 @@ struct HugePagePool {
 
 // No value, or "unknown" where a word is expected: it could not be found out.
 struct Environment {
-  std::string date;            // UTC, ISO 8601
-  std::string kernel;          // release
-  std::string machine;         // as uname -m
+  std::string date;     // UTC, ISO 8601
+  std::string kernel;   // release
+  std::string machine;  // as uname -m
   std::optional<std::string> cpu_model;
   std::optional<std::uint64_t> cpus;
   std::optional<bool> hypervisor;
   std::optional<std::uint64_t> numa_nodes;
   Bytes page_size;
   std::optional<Bytes> memory;
-  std::string thp = "unknown";         // always, madvise, never
+  std::string thp = "unknown";  // always, madvise, never
   std::string thp_defrag = "unknown";
   std::optional<HugePagePool> huge_2m;
-  std::optional<Bytes> memlock;        // soft limit of this process
+  std::optional<Bytes> memlock;  // soft limit of this process
   bool memlock_unlimited = false;
-  std::optional<bool> ipc_lock;        // CAP_IPC_LOCK is effective
-  std::string iommu = "unknown";       // off, passthrough, lazy, strict, mixed
+  std::optional<bool> ipc_lock;              // CAP_IPC_LOCK is effective
+  std::string iommu = "unknown";             // off, passthrough, lazy, strict, mixed
   std::optional<std::string> iommu_cmdline;  // the words of the command line
-  std::string libibverbs = "unknown";  // version of the loaded library
-  std::string mrscope;                 // version of this program
+  std::string libibverbs = "unknown";        // version of the loaded library
+  std::string mrscope;                       // version of this program
   std::optional<std::string> module_version;
   std::string clock = "CLOCK_MONOTONIC";
   std::optional<std::string> module_clock;

@@ -29,7 +29,7 @@ struct ExplainOptions {
   bool untouched = true;
   bool touched = true;
   unsigned count = 20;
-  unsigned warmup = 3;     // not counted
+  unsigned warmup = 3;         // not counted
   std::uint32_t access = 0x7;  // local_write, remote_write, remote_read
   bool read_only = false;
   bool unmapped = false;

@@ -23,9 +23,9 @@ enum class CheckResult {
 struct Check {
   std::string name;
   CheckResult result = CheckResult::kOk;
-  std::string detail;    // what was found
-  std::string breaks;    // what does not work without it; empty when ok
-  std::string remedy;    // empty when ok
+  std::string detail;  // what was found
+  std::string breaks;  // what does not work without it; empty when ok
+  std::string remedy;  // empty when ok
 };
 
 struct HostStatus {
@@ -40,7 +40,7 @@ struct HostStatus {
 };
 
 struct HostStatusOptions {
-  std::string root;         // before every path, for tests
+  std::string root;  // before every path, for tests
   bool run_selftest = true;
   bool look_for_devices = true;
 };

@@ -13,9 +13,9 @@
 namespace mrscope {
 
 struct PinLimits {
-  std::optional<Bytes> memlock;    // soft RLIMIT_MEMLOCK; nullopt: unlimited
-  std::optional<bool> ipc_lock;    // CAP_IPC_LOCK is effective: no limit then
-  std::optional<Bytes> pinned;     // VmPin of this process
+  std::optional<Bytes> memlock;  // soft RLIMIT_MEMLOCK; nullopt: unlimited
+  std::optional<bool> ipc_lock;  // CAP_IPC_LOCK is effective: no limit then
+  std::optional<Bytes> pinned;   // VmPin of this process
 };
 
 PinLimits CurrentPinLimits();

@@ -42,7 +42,7 @@ struct ModuleStatus {
   std::optional<std::uint64_t> lost;
   std::optional<std::uint64_t> in_flight;
   std::optional<std::uint64_t> contexts;
-  std::optional<Nanoseconds> cost_entry;   // calibrated, of one probe
+  std::optional<Nanoseconds> cost_entry;  // calibrated, of one probe
   std::optional<Nanoseconds> cost_pair;
   std::optional<Nanoseconds> cost_record;
   std::vector<DeviceStatus> devices;

@@ -70,7 +70,7 @@ struct Operation {
   std::optional<std::uint64_t> slow_calls, migrations;
   std::optional<std::uint32_t> access;
   std::optional<std::uint32_t> lkey, rkey;
-  bool whole_keys = false;  // lkey and rkey carry the variant, not only the index
+  bool whole_keys = false;   // lkey and rkey carry the variant, not only the index
   std::optional<int> error;  // a positive errno; no value on success
   std::optional<std::size_t> failed_stage;
 

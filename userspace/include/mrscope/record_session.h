@@ -51,7 +51,7 @@ struct RecordReport {
   unsigned cpus = 0;
   CaptureLoss lost;
   std::vector<TreeProcess> processes;
-  std::vector<pid_t> alive;  // processes that were still running at the end
+  std::vector<pid_t> alive;           // processes that were still running at the end
   std::vector<KernelRecord> records;  // in the order of time
 };
 

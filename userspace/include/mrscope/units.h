@@ -43,6 +43,9 @@ Result<Bytes> ParseSize(std::string_view text);
 // "64 MiB", "1.5 GiB", "100 B".
 std::string FormatBytes(Bytes size);
 
+// "1 page", "3 pages", "2 entries", "2 batches".
+std::string FormatCount(std::uint64_t number, std::string_view noun);
+
 // "850 ns", "12.3 us", "4.56 ms", "1.20 s".
 std::string FormatTime(Nanoseconds time);
 

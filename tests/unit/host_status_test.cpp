@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+
+#include "mrscope/host_status.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "mrscope/environment.h"
+#include "temp_dir.h"
+
+namespace mrscope {
+namespace {
+
+void WriteWholeHost(const test::TempDir& root) {
+  root.Write("proc/cpuinfo", "model name\t: Test CPU\nflags\t\t: fpu hypervisor\n");
+  root.Write("proc/meminfo", "MemTotal:  1024 kB\n");
+  root.Write("proc/cmdline", "quiet intel_iommu=on iommu.strict=1 ro\n");
+  root.Write("proc/sys/kernel/ftrace_enabled", "1\n");
+  root.Write("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+  root.Write("sys/kernel/mm/transparent_hugepage/defrag", "always defer [never]\n");
+  root.Write("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "8\n");
+  root.Write("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "3\n");
+  root.Write("sys/kernel/iommu_groups/0/type", "DMA\n");
+  root.Write("sys/kernel/tracing/instances/x", "");
+  root.Write("sys/kernel/debug/kprobes/enabled", "1\n");
+  root.Write("sys/class/infiniband_verbs/abi_version", "6\n");
+  root.Write("sys/module/mrscope/version", "0.1\n");
+  root.Write("sys/kernel/debug/mrscope/status",
+             "mrscope 0.1\nenabled 1\nclock mono_fast\n"
+             "boundary pin armed pin_user_pages_fast 3 0\n"
+             "boundary slow unarmed - 0 0 only in deep mode\n");
+  root.Write("sys/kernel/debug/mrscope/selftest", "pass\n");
+}
+
+HostStatus Collect(const test::TempDir& root) {
+  return CollectHostStatus({.root = root.path(), .look_for_devices = false});
+}
+
+const Check& Find(const HostStatus& status, std::string_view name) {
+  const auto found = std::find_if(status.checks.begin(), status.checks.end(),
+                                  [&](const Check& check) { return check.name == name; });
+  if (found == status.checks.end()) throw std::out_of_range(std::string(name));
+  return *found;
+}
+
+TEST(EnvironmentTest, ReadsTheHost) {
+  const test::TempDir root;
+  WriteWholeHost(root);
+  const Environment environment = CollectEnvironment(root.path());
+  EXPECT_EQ(environment.cpu_model, "Test CPU");
+  EXPECT_EQ(environment.hypervisor, true);
+  EXPECT_EQ(environment.memory, Bytes{1U << 20});
+  EXPECT_EQ(environment.thp, "madvise");
+  EXPECT_EQ(environment.thp_defrag, "never");
+  EXPECT_EQ(environment.huge_2m->total, 8U);
+  EXPECT_EQ(environment.huge_2m->free, 3U);
+  EXPECT_EQ(environment.iommu, "strict");
+  EXPECT_EQ(environment.iommu_cmdline, "intel_iommu=on iommu.strict=1");
+  EXPECT_EQ(environment.module_version, "0.1");
+  EXPECT_EQ(environment.module_clock, "mono_fast");
+  EXPECT_EQ(environment.mrscope, Version());
+  EXPECT_NE(environment.libibverbs, "");
+}
+
+TEST(EnvironmentTest, UnknownIsNotZero) {
+  const test::TempDir root;
+  const Environment environment = CollectEnvironment(root.path());
+  EXPECT_FALSE(environment.cpu_model);
+  EXPECT_FALSE(environment.hypervisor);
+  EXPECT_FALSE(environment.memory);
+  EXPECT_FALSE(environment.huge_2m);
+  EXPECT_FALSE(environment.numa_nodes);
+  EXPECT_EQ(environment.thp, "unknown");
+  EXPECT_EQ(environment.iommu, "off");
+  EXPECT_FALSE(environment.module_version);
+}
+
+TEST(EnvironmentTest, NamesTheIommuMode) {
+  const test::TempDir root;
+  root.Write("sys/kernel/iommu_groups/0/type", "DMA-FQ\n");
+  EXPECT_EQ(CollectEnvironment(root.path()).iommu, "lazy");
+  root.Write("sys/kernel/iommu_groups/1/type", "identity\n");
+  EXPECT_EQ(CollectEnvironment(root.path()).iommu, "mixed");
+  root.Write("sys/kernel/iommu_groups/0/type", "identity\n");
+  EXPECT_EQ(CollectEnvironment(root.path()).iommu, "passthrough");
+}
+
+TEST(HostStatusTest, AWholeHostIsObservable) {
+  const test::TempDir root;
+  WriteWholeHost(root);
+  const HostStatus status = Collect(root);
+  EXPECT_EQ(Find(status, "boundary pin").result, CheckResult::kOk);
+  EXPECT_EQ(Find(status, "boundary slow").result, CheckResult::kReduced);
+  EXPECT_EQ(Find(status, "selftest").detail, "pass");
+  EXPECT_EQ(status.observable(), geteuid() == 0);
+}
+
+TEST(HostStatusTest, EverythingMissingHasARemedy) {
+  const test::TempDir root;
+  const HostStatus status = Collect(root);
+  EXPECT_FALSE(status.observable());
+  for (const char* name : {"tracefs", "debugfs", "ib_uverbs", "module"}) {
+    EXPECT_EQ(Find(status, name).result, CheckResult::kMissing) << name;
+  }
+  for (const Check& check : status.checks) {
+    EXPECT_EQ(check.result == CheckResult::kOk, check.remedy.empty()) << check.name;
+    EXPECT_EQ(check.result == CheckResult::kOk, check.breaks.empty()) << check.name;
+  }
+}
+
+TEST(HostStatusTest, SilentSwitchesAreNoticed) {
+  const test::TempDir root;
+  WriteWholeHost(root);
+  root.Write("sys/kernel/debug/kprobes/enabled", "0\n");
+  root.Write("proc/sys/kernel/ftrace_enabled", "0\n");
+  root.Write("sys/kernel/debug/mrscope/selftest", "fail: pin did not fire\n");
+  root.Write("sys/kernel/debug/mrscope/status",
+             "mrscope 0.1\nenabled 0\nboundary pin unarmed - 0 0 disarmed by the user\n");
+  const HostStatus status = Collect(root);
+  EXPECT_FALSE(status.observable());
+  for (const char* name : {"kprobes", "ftrace", "selftest", "enabled", "boundary pin"}) {
+    EXPECT_EQ(Find(status, name).result, CheckResult::kMissing) << name;
+  }
+  EXPECT_EQ(Find(status, "boundary pin").remedy, "echo > /sys/kernel/debug/mrscope/disarm");
+}
+
+}  // namespace
+}  // namespace mrscope

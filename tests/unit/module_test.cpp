@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+
+#include "mrscope/module.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "temp_dir.h"
+
+namespace mrscope {
+namespace {
+
+constexpr const char* kStatus = R"(mrscope 0.1
+enabled 1
+deep 0
+keys 0
+clock cycles scaled to CLOCK_MONOTONIC
+records 51
+lost 2
+contexts 1 1032
+outside_umems 0
+probe_cost entry 248 pair 927 record 1644
+device rxe0 rdma_rxe
+boundary ioctl armed ib_uverbs_ioctl 144 3
+boundary driver armed rxe_reg_user_mr
+boundary dma unarmed - 0 0 no device maps through the DMA API
+boundary sg unarmed
+a_new_keyword 1 2 3
+
+)";
+
+TEST(ParseModuleStatusTest, ReadsEveryKeyword) {
+  const ModuleStatus status = ParseModuleStatus(kStatus);
+  EXPECT_EQ(status.version, "0.1");
+  EXPECT_EQ(status.enabled, true);
+  EXPECT_EQ(status.deep, false);
+  EXPECT_EQ(status.keys, false);
+  EXPECT_EQ(status.clock, "cycles scaled to CLOCK_MONOTONIC");
+  EXPECT_EQ(status.records, 51U);
+  EXPECT_EQ(status.lost, 2U);
+  EXPECT_EQ(status.in_flight, 1U);
+  EXPECT_EQ(status.contexts, 1032U);
+  EXPECT_EQ(status.cost_entry, Nanoseconds(248));
+  EXPECT_EQ(status.cost_pair, Nanoseconds(927));
+  EXPECT_EQ(status.cost_record, Nanoseconds(1644));
+  ASSERT_EQ(status.devices.size(), 1U);
+  EXPECT_EQ(status.devices[0].driver, "rdma_rxe");
+  ASSERT_EQ(status.boundaries.size(), 4U);
+  EXPECT_TRUE(status.boundaries[0].armed);
+  EXPECT_EQ(status.boundaries[0].symbol, "ib_uverbs_ioctl");
+  EXPECT_EQ(status.boundaries[0].hits, 144U);
+  EXPECT_EQ(status.boundaries[0].missed, 3U);
+  EXPECT_FALSE(status.boundaries[1].hits);
+  EXPECT_FALSE(status.boundaries[2].armed);
+  EXPECT_EQ(status.boundaries[2].reason, "no device maps through the DMA API");
+  EXPECT_EQ(status.boundaries[3].symbol, "-");
+}
+
+TEST(ParseModuleStatusTest, WhatIsNotSaidIsUnknown) {
+  for (const char* text : {"", "\n\n", "enabled", "enabled maybe\nrecords x\ncontexts",
+                           "boundary x", "probe_cost entry", "device"}) {
+    const ModuleStatus status = ParseModuleStatus(text);
+    EXPECT_FALSE(status.enabled) << text;
+    EXPECT_FALSE(status.records) << text;
+    EXPECT_FALSE(status.lost) << text;
+    EXPECT_FALSE(status.in_flight) << text;
+    EXPECT_FALSE(status.cost_entry) << text;
+    EXPECT_TRUE(status.boundaries.empty()) << text;
+    EXPECT_TRUE(status.devices.empty()) << text;
+  }
+}
+
+TEST(ModuleTest, ReadsItsFilesAndRestoresKeys) {
+  const test::TempDir root;
+  root.Write("sys/kernel/debug/mrscope/status", kStatus);
+  root.Write("sys/kernel/debug/mrscope/selftest", "fail: boundary pin did not fire\nmore\n");
+  root.Write("sys/module/mrscope/parameters/keys", "N\n");
+  const Module module(root.path());
+  EXPECT_TRUE(module.loaded());
+  EXPECT_EQ(module.ReadStatus()->version, "0.1");
+  EXPECT_EQ(*module.SelfTest(), "fail: boundary pin did not fire");
+  EXPECT_TRUE(module.Hold());
+  {
+    const auto keys = KeysOn::Set(module);
+    ASSERT_TRUE(keys);
+    EXPECT_EQ(ReadLine(module.keys_path()), "Y");
+  }
+  EXPECT_EQ(ReadLine(module.keys_path()), "N");
+}
+
+TEST(ModuleTest, SaysWhatIsMissing) {
+  const test::TempDir root;
+  const Module module(root.path());
+  EXPECT_FALSE(module.loaded());
+  EXPECT_FALSE(module.ReadStatus());
+  ASSERT_FALSE(module.Hold());
+  EXPECT_EQ(module.Hold().error().kind, ErrorKind::kPrerequisite);
+  EXPECT_NE(module.Hold().error().message.find("debugfs"), std::string::npos);
+  EXPECT_EQ(KeysOn::Set(module).error().kind, ErrorKind::kPrerequisite);
+}
+
+}  // namespace
+}  // namespace mrscope
