@@ -49,15 +49,19 @@ package_list() { # FILE
 	sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$1"
 }
 
+# To be raised when tools/vm/build-root makes something else of the same input.
+readonly ROOT_RECIPE=1
+
 # The folder of a suite's root. Its name holds a hash of all that goes into
-# it, so a changed recipe is a new root.
+# it, so another list of packages is another root.
 root_dir() { # SUITE
 	local hash
 	hash=$(
 		{
+			echo "$ROOT_RECIPE"
 			suite_field "$1" 3
 			package_list "$VM_DIR/packages/base"
-			cat "$VM_DIR/packages/dpkg.cfg" "$VM_DIR/build-root"
+			grep -v '^#' "$VM_DIR/packages/dpkg.cfg"
 		} | sha256sum | cut -c1-12
 	)
 	printf '%s/roots/%s-%s\n' "$CACHE" "$1" "$hash"

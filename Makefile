@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Entry points of a checkout. The programs are built with CMake, the modules
+# with kbuild; what needs a kernel runs in a throw-away guest (tools/vm).
+
+SUITE  ?= trixie
+KDIR   ?= /lib/modules/$(shell uname -r)/build
+PREFIX ?= /usr/local
+MODDIR ?= /lib/modules/$(shell uname -r)/updates/mrscope
+BUILD  := build/host
+
+.PHONY: help demo check check-long bench kmod userspace deps lint install uninstall clean distclean
+
+help:
+	@echo 'make demo        one explained registration, in a guest; installs what it needs'
+	@echo 'make check       all tests, on this machine and in guests of both suites'
+	@echo 'make check-long  and those that take long'
+	@echo 'make bench       the benchmarks'
+	@echo 'make kmod        the modules for this kernel, or KDIR=headers, in $(BUILD)/kmod'
+	@echo 'make userspace   the library and programs, in $(BUILD)'
+	@echo 'make deps        install what these builds and the guests need (apt-get)'
+	@echo 'make lint        every linter over every source'
+	@echo 'make install     modules into MODDIR, programs into PREFIX; uninstall undoes it'
+	@echo 'make clean       remove build/; distclean: and the guests'\'' roots in .cache/'
+	@echo
+	@echo 'tools/vm/run CMD runs a command in a guest, tools/vm/shell is a shell in one.'
+
+demo:
+	@tools/vm/run --suite $(SUITE) -- mr_probe explain
+
+check:
+	@tests/run
+
+check-long:
+	@tests/run --long
+
+bench:
+	@tests/bench/run
+
+kmod:
+	@tools/build-kmod $(BUILD)/kmod $(KDIR)
+
+userspace:
+	@tools/build-userspace $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+
+deps:
+	@tools/vm/prerequisites
+	@tools/vm/install-packages --list tools/vm/packages/host
+
+lint:
+	@tests/lint.sh
+
+install: kmod userspace
+	install -d $(DESTDIR)$(MODDIR)
+	install -m 644 $(BUILD)/kmod/*/*.ko $(DESTDIR)$(MODDIR)
+	[ -n "$(DESTDIR)" ] || depmod
+	cmake --install $(BUILD)
+
+uninstall:
+	rm -rf $(DESTDIR)$(MODDIR)
+	[ -n "$(DESTDIR)" ] || depmod
+	[ ! -e $(BUILD)/install_manifest.txt ] || \
+		sed 's|^|$(DESTDIR)|' $(BUILD)/install_manifest.txt | tr '\n' '\0' | xargs -0r rm -fv
+
+clean:
+	rm -rf build
+
+distclean: clean
+	rm -rf --one-file-system .cache
