@@ -64,7 +64,7 @@ ends_with 123 -- sh -c 'echo "<4>WARNING: made up" >/dev/kmsg'
 result "a kernel warning is 123"
 ends_with 0 --allow-warnings -- sh -c 'echo "<4>WARNING: made up" >/dev/kmsg'
 result "unless allowed"
-ends_with 124 --timeout 12 -- sh -c 'echo started; sleep 600'
+ends_with 124 --timeout 30 -- sh -c 'echo started; sleep 600'
 result "the time limit is 124"
 [ "$(cat "$TMPDIR/out")" = started ]
 result "and the output until then is there"
