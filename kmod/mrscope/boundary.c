@@ -90,43 +90,39 @@ static int mrs_kprobe_entry(struct kprobe *kp, struct pt_regs *regs)
 	return 0;
 }
 
-/*
- * An entry-only probe: by ftrace where it has a call in the function, else a
- * kprobe.  Registering a kprobe finds the symbol's address, too.
- */
-static int mrs_entry_register(struct mrs_probe *p)
+/* Calls @try with the names of @p, until it has another answer than -ENOENT. */
+static int mrs_try_symbols(struct mrs_probe *p,
+			   int (*try)(struct mrs_probe *p, const char *symbol))
 {
-	struct kprobe *kp = &p->rp.kp;
-	int err;
+	const char *const *symbol;
+	int err = -ENOENT;
 
-	kp->pre_handler = mrs_kprobe_entry;
-	if (!p->addr) {
-		kp->flags = KPROBE_FLAG_DISABLED;
-		err = register_kprobe(kp);
-		if (err)
-			return err;
-		p->entry_addr = kp->addr;
-		unregister_kprobe(kp);
-	} else {
-		p->entry_addr = p->addr;
+	if (!p->symbols)
+		return try(p, NULL);
+	for (symbol = p->symbols; *symbol && err == -ENOENT; symbol++) {
+		err = try(p, *symbol);
+		if (!err)
+			p->symbol = *symbol;
 	}
-	if (!mrs_entry_arm(p))
-		return 0;
-
-	memset(kp, 0, sizeof(*kp));
-	kp->addr = p->entry_addr;
-	kp->pre_handler = mrs_kprobe_entry;
-	p->entry_addr = NULL;
-	return register_kprobe(kp);
+	return err;
 }
 
-static int mrs_probe_register(struct mrs_probe *p, const char *symbol)
+/* Kernel symbols are found by registering a kprobe that is never armed. */
+static int mrs_try_locate(struct mrs_probe *p, const char *symbol)
 {
 	memset(&p->rp, 0, sizeof(p->rp));
 	p->rp.kp.symbol_name = symbol;
 	p->rp.kp.addr = symbol ? NULL : p->addr;
-	if (p->on_entry)
-		return mrs_entry_register(p);
+	p->rp.kp.pre_handler = mrs_kprobe_entry;
+	p->rp.kp.flags = KPROBE_FLAG_DISABLED;
+	return register_kprobe(&p->rp.kp);
+}
+
+static int mrs_try_pair(struct mrs_probe *p, const char *symbol)
+{
+	memset(&p->rp, 0, sizeof(p->rp));
+	p->rp.kp.symbol_name = symbol;
+	p->rp.kp.addr = symbol ? NULL : p->addr;
 	p->rp.entry_handler = p->on_call;
 	p->rp.handler = p->on_return;
 	/* Tasks sleep in a pin: count on more of them than there are CPUs. */
@@ -134,43 +130,89 @@ static int mrs_probe_register(struct mrs_probe *p, const char *symbol)
 	return register_kretprobe(&p->rp);
 }
 
-/* Arms @p, under the first of its names that there is. */
-int mrs_probe_arm(struct mrs_probe *p)
+/* Entries that ftrace has no call in. */
+static int mrs_arm_kprobe(struct mrs_probe *p)
 {
-	const char *const *symbol;
-
-	if (!p->symbols) {
-		p->error = mrs_probe_register(p, NULL);
-	} else {
-		p->error = -ENOENT;
-		for (symbol = p->symbols; *symbol; symbol++) {
-			int err = mrs_probe_register(p, *symbol);
-
-			if (err != -ENOENT)
-				p->error = err;
-			if (!err) {
-				p->symbol = *symbol;
-				break;
-			}
-		}
-	}
-	p->armed = !p->error;
-	return p->error;
+	memset(&p->rp, 0, sizeof(p->rp));
+	p->rp.kp.addr = p->entry_addr;
+	p->rp.kp.pre_handler = mrs_kprobe_entry;
+	p->entry_addr = NULL;
+	return register_kprobe(&p->rp.kp);
 }
 
-void mrs_probe_disarm(struct mrs_probe *p)
+/* The kernel waits for its readers once for each call, so call it for many. */
+static struct kretprobe *mrs_some_pairs[MRS_BATCH];
+static struct kprobe *mrs_some_kprobes[MRS_BATCH];
+static struct mrs_probe *mrs_some_entries[MRS_BATCH];
+
+/**
+ * mrs_probes_arm - arms probes, entries before pairs
+ * @probes: at most MRS_BATCH of them, inner boundaries first
+ * @n: how many
+ *
+ * Return: 0, or the error of one that could not be armed; each has its own.
+ */
+int mrs_probes_arm(struct mrs_probe **probes, unsigned int n)
 {
-	if (!p->armed)
-		return;
-	if (p->entry_addr)
-		mrs_entry_disarm(p);
-	else if (p->on_entry)
-		unregister_kprobe(&p->rp.kp);
-	else
-		unregister_kretprobe(&p->rp);
-	p->missed = mrs_probe_missed(p);
-	p->armed = false;
-	p->entry_addr = NULL;
+	unsigned int i, k = 0;
+	int err = 0;
+
+	lockdep_assert_held(&mrs_lock);
+	for (i = 0; i < n; i++) {
+		struct mrs_probe *p = probes[i];
+
+		if (!p->on_entry)
+			continue;
+		p->error = mrs_try_symbols(p, mrs_try_locate);
+		if (p->error)
+			continue;
+		p->entry_addr = p->rp.kp.addr;
+		mrs_some_kprobes[k] = &p->rp.kp;
+		mrs_some_entries[k++] = p;
+	}
+	unregister_kprobes(mrs_some_kprobes, k);
+	mrs_entries_arm(mrs_some_entries, k);
+
+	for (i = 0; i < n; i++) {
+		struct mrs_probe *p = probes[i];
+
+		if (!p->on_entry)
+			p->error = mrs_try_symbols(p, mrs_try_pair);
+		else if (p->error && p->entry_addr)
+			p->error = mrs_arm_kprobe(p);
+		p->armed = !p->error;
+		err = err ?: p->error;
+	}
+	return err;
+}
+
+/* Disarms those of @probes that are armed; roots had better come first. */
+void mrs_probes_disarm(struct mrs_probe **probes, unsigned int n)
+{
+	unsigned int i, npairs = 0, nkprobes = 0, nentries = 0;
+
+	lockdep_assert_held(&mrs_lock);
+	for (i = 0; i < n; i++) {
+		struct mrs_probe *p = probes[i];
+
+		if (!p->armed)
+			continue;
+		if (p->entry_addr)
+			mrs_some_entries[nentries++] = p;
+		else if (p->on_entry)
+			mrs_some_kprobes[nkprobes++] = &p->rp.kp;
+		else
+			mrs_some_pairs[npairs++] = &p->rp;
+	}
+	unregister_kretprobes(mrs_some_pairs, npairs);
+	unregister_kprobes(mrs_some_kprobes, nkprobes);
+	mrs_entries_disarm(mrs_some_entries, nentries);
+
+	for (i = 0; i < n; i++) {
+		probes[i]->missed = mrs_probe_missed(probes[i]);
+		probes[i]->armed = false;
+		probes[i]->entry_addr = NULL;
+	}
 }
 
 static bool mrs_probe_wanted(const struct mrs_probe *p)
@@ -200,6 +242,54 @@ static void mrs_note_armed(void)
 	WRITE_ONCE(mrs_armed, armed);
 }
 
+static bool mrs_probe_any(const struct mrs_probe *p, const void *arg)
+{
+	return true;
+}
+
+static bool mrs_probe_unwanted(const struct mrs_probe *p, const void *arg)
+{
+	return !mrs_probe_wanted(p);
+}
+
+static void mrs_disarm_some(bool (*which)(const struct mrs_probe *p,
+					  const void *arg), const void *arg)
+{
+	struct mrs_probe *batch[MRS_BATCH];
+	struct mrs_probe *p;
+	unsigned int n = 0;
+
+	lockdep_assert_held(&mrs_lock);
+	list_for_each_entry_reverse(p, &mrs_probes, node) {
+		if (!p->armed || !which(p, arg))
+			continue;
+		batch[n++] = p;
+		if (n == MRS_BATCH) {
+			mrs_probes_disarm(batch, n);
+			n = 0;
+		}
+	}
+	mrs_probes_disarm(batch, n);
+}
+
+static void mrs_arm_wanted(void)
+{
+	struct mrs_probe *batch[MRS_BATCH];
+	struct mrs_probe *p;
+	unsigned int n = 0;
+
+	list_for_each_entry(p, &mrs_probes, node) {
+		if (p->armed || !mrs_probe_wanted(p))
+			continue;
+		batch[n++] = p;
+		if (n == MRS_BATCH) {
+			mrs_probes_arm(batch, n);
+			n = 0;
+		}
+	}
+	mrs_probes_arm(batch, n);
+}
+
 /*
  * Arms what is wanted and not armed, and the other way round.  Inner boundaries
  * are armed before the roots, so that no record lacks them; roots are disarmed
@@ -207,15 +297,8 @@ static void mrs_note_armed(void)
  */
 void mrs_boundary_update(void)
 {
-	struct mrs_probe *p;
-
-	lockdep_assert_held(&mrs_lock);
-	list_for_each_entry_reverse(p, &mrs_probes, node)
-		if (p->armed && !mrs_probe_wanted(p))
-			mrs_probe_disarm(p);
-	list_for_each_entry(p, &mrs_probes, node)
-		if (!p->armed && mrs_probe_wanted(p))
-			mrs_probe_arm(p);
+	mrs_disarm_some(mrs_probe_unwanted, NULL);
+	mrs_arm_wanted();
 	mrs_note_armed();
 }
 
@@ -225,11 +308,8 @@ void mrs_boundary_update(void)
  */
 void mrs_reconfigure(void (*change)(const void *arg), const void *arg)
 {
-	struct mrs_probe *p;
-
 	mutex_lock(&mrs_lock);
-	list_for_each_entry_reverse(p, &mrs_probes, node)
-		mrs_probe_disarm(p);
+	mrs_disarm_some(mrs_probe_any, NULL);
 	mrs_context_reset();
 	/* The kernel may have lost its trust in the counter since. */
 	mrs_cycles = mrs_cycles_stable();
@@ -250,7 +330,6 @@ static int mrs_probe_add(struct mrs_probe *p)
 
 static void mrs_probe_remove(struct mrs_probe *p)
 {
-	mrs_probe_disarm(p);
 	list_del(&p->node);
 	free_percpu(p->hits);
 	if (!p->symbols)
@@ -304,25 +383,24 @@ int mrs_boundary_add_driver(struct ib_device *dev)
 	return err;
 }
 
+static bool mrs_probe_within(const struct mrs_probe *p, const void *mod)
+{
+	void *addr = p->addr ?: p->entry_addr ?: p->rp.kp.addr;
+
+	return addr && within_module((unsigned long)addr, mod);
+}
+
 /* @mod is about to go, its last deregistrations are done. */
 void mrs_boundary_module_gone(struct module *mod)
 {
 	struct mrs_probe *p, *next;
 
-	lockdep_assert_held(&mrs_lock);
-	list_for_each_entry_safe_reverse(p, next, &mrs_probes, node) {
-		void *addr = p->addr ?: p->entry_addr ?:
-			     p->armed ? p->rp.kp.addr : NULL;
-
-		if (!addr || !within_module((unsigned long)addr, mod))
-			continue;
-		if (p->symbols) {
-			mrs_probe_disarm(p);
-			p->error = -ENOENT;
-		} else {
+	mrs_disarm_some(mrs_probe_within, mod);
+	list_for_each_entry_safe(p, next, &mrs_probes, node)
+		if (!p->symbols && mrs_probe_within(p, mod))
 			mrs_probe_remove(p);
-		}
-	}
+		else if (!p->armed)
+			p->error = -ENOENT;
 	mrs_note_armed();
 }
 
@@ -355,7 +433,8 @@ void mrs_boundary_exit(void)
 	struct mrs_probe *p, *next;
 
 	mutex_lock(&mrs_lock);
-	list_for_each_entry_safe_reverse(p, next, &mrs_probes, node)
+	mrs_disarm_some(mrs_probe_any, NULL);
+	list_for_each_entry_safe(p, next, &mrs_probes, node)
 		mrs_probe_remove(p);
 	mrs_entry_exit();
 	mutex_unlock(&mrs_lock);

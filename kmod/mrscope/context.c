@@ -169,6 +169,7 @@ void mrs_context_reset(void)
 
 int mrs_context_init(void)
 {
+	mrs_cycles = mrs_cycles_stable();
 	mrs_contexts = kvcalloc(ARRAY_SIZE(mrs_owners), sizeof(*mrs_contexts),
 				GFP_KERNEL);
 	return mrs_contexts ? 0 : -ENOMEM;

@@ -84,38 +84,54 @@ static void mrs_slot_remove(struct mrs_probe *p)
 		memset(mrs_slots, 0, sizeof(mrs_slots));
 }
 
-/* Arms the entry of @p->entry_addr, or fails where ftrace has no call there. */
-int mrs_entry_arm(struct mrs_probe *p)
+/* Arms the entries at @probes' entry_addr; sets each one's error. */
+void mrs_entries_arm(struct mrs_probe **probes, unsigned int n)
 {
-	unsigned long addr = (unsigned long)p->entry_addr;
-	bool first = !mrs_nslots;
+	bool fresh = !mrs_nslots;
+	unsigned int i;
 	int err;
 
-	err = ftrace_set_filter_ip(&mrs_ops, addr, 0, first);
-	if (err)
-		return err;
-	err = mrs_slot_add(p);
-	if (err)
-		goto unset;
-	if (first)
-		err = register_ftrace_function(&mrs_ops);
-	if (!err)
-		return 0;
-	mrs_slot_remove(p);
-unset:
-	ftrace_set_filter_ip(&mrs_ops, addr, 1, 0);
-	return err;
+	for (i = 0; i < n; i++) {
+		struct mrs_probe *p = probes[i];
+		unsigned long addr = (unsigned long)p->entry_addr;
+
+		p->error = mrs_slot_add(p);
+		if (p->error)
+			continue;
+		p->error = ftrace_set_filter_ip(&mrs_ops, addr, 0,
+						fresh && mrs_nslots == 1);
+		if (p->error)
+			mrs_slot_remove(p);
+	}
+	if (!fresh || !mrs_nslots)
+		return;
+
+	err = register_ftrace_function(&mrs_ops);
+	for (i = 0; err && i < n; i++) {
+		if (probes[i]->error)
+			continue;
+		probes[i]->error = err;
+		mrs_slot_remove(probes[i]);
+	}
 }
 
-void mrs_entry_disarm(struct mrs_probe *p)
+void mrs_entries_disarm(struct mrs_probe **probes, unsigned int n)
 {
+	unsigned long addrs[MRS_BATCH];
+	unsigned int i;
+
+	if (!n)
+		return;
+	for (i = 0; i < n; i++)
+		addrs[i] = (unsigned long)probes[i]->entry_addr;
 	/* An empty filter would mean every function of the kernel. */
-	if (mrs_nslots == 1)
+	if (mrs_nslots == n)
 		unregister_ftrace_function(&mrs_ops);
 	else
-		ftrace_set_filter_ip(&mrs_ops, (unsigned long)p->entry_addr, 1, 0);
-	mrs_slot_remove(p);
-	/* A callback that is under way may still use the probe. */
+		ftrace_set_filter_ips(&mrs_ops, addrs, n, 1, 0);
+	for (i = 0; i < n; i++)
+		mrs_slot_remove(probes[i]);
+	/* A callback that is under way may still use the probes. */
 	synchronize_rcu();
 }
 

@@ -116,6 +116,8 @@ struct mrs_probe {
 	struct list_head node;
 };
 
+#define MRS_BATCH	32		/* probes armed or disarmed in one go */
+
 extern struct mutex mrs_lock;		/* arming, devices, configuration */
 extern struct list_head mrs_probes;
 extern bool mrs_enabled;
@@ -130,8 +132,8 @@ void mrs_boundary_exit(void);
 void mrs_boundary_update(void);
 void mrs_boundary_module_gone(struct module *mod);
 int mrs_boundary_add_driver(struct ib_device *dev);
-int mrs_probe_arm(struct mrs_probe *p);
-void mrs_probe_disarm(struct mrs_probe *p);
+int mrs_probes_arm(struct mrs_probe **probes, unsigned int n);
+void mrs_probes_disarm(struct mrs_probe **probes, unsigned int n);
 unsigned long mrs_probe_hits(const struct mrs_probe *p);
 unsigned long mrs_probe_missed(const struct mrs_probe *p);
 u64 mrs_roots_missed(void);
@@ -139,8 +141,8 @@ void mrs_boundary_show(struct seq_file *m);
 bool mrs_boundary_gone(char *why, size_t len);
 
 /* Entries by ftrace (entry.c); called with mrs_lock held. */
-int mrs_entry_arm(struct mrs_probe *p);
-void mrs_entry_disarm(struct mrs_probe *p);
+void mrs_entries_arm(struct mrs_probe **probes, unsigned int n);
+void mrs_entries_disarm(struct mrs_probe **probes, unsigned int n);
 void mrs_entry_exit(void);
 
 static inline struct mrs_probe *mrs_probe_of(struct kretprobe_instance *ri)

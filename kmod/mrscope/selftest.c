@@ -49,33 +49,36 @@ static struct mrs_probe mrs_target_probes[] = {
 	  .op = MRSCOPE_OP_REG, .entry = MRSCOPE_ENTRY_KERNEL },
 };
 
+static struct mrs_probe *mrs_targets[] = {
+	&mrs_target_probes[0], &mrs_target_probes[1], &mrs_target_probes[2],
+};
+
 static void mrs_targets_disarm(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(mrs_target_probes); i++) {
-		mrs_probe_disarm(&mrs_target_probes[i]);
-		free_percpu(mrs_target_probes[i].hits);
-		mrs_target_probes[i].hits = NULL;
+	mrs_probes_disarm(mrs_targets, ARRAY_SIZE(mrs_targets));
+	for (i = 0; i < ARRAY_SIZE(mrs_targets); i++) {
+		free_percpu(mrs_targets[i]->hits);
+		mrs_targets[i]->hits = NULL;
 	}
 }
 
 static int mrs_targets_arm(void)
 {
 	unsigned int i;
-	int err;
+	int err = 0;
 
-	for (i = 0; i < ARRAY_SIZE(mrs_target_probes); i++) {
-		struct mrs_probe *p = &mrs_target_probes[i];
-
-		p->hits = alloc_percpu(unsigned long);
-		err = p->hits ? mrs_probe_arm(p) : -ENOMEM;
-		if (err) {
-			mrs_targets_disarm();
-			return err;
-		}
+	for (i = 0; i < ARRAY_SIZE(mrs_targets); i++) {
+		mrs_targets[i]->hits = alloc_percpu(unsigned long);
+		if (!mrs_targets[i]->hits)
+			err = -ENOMEM;
 	}
-	return 0;
+	if (!err)
+		err = mrs_probes_arm(mrs_targets, ARRAY_SIZE(mrs_targets));
+	if (err)
+		mrs_targets_disarm();
+	return err;
 }
 
 /* ---- cost ---- */
