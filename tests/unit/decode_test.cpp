@@ -227,6 +227,16 @@ TEST(DecodeTest, UnknownAndShortEventsAreSkipped) {
   EXPECT_TRUE(decoder.Decode(1, data));
 }
 
+TEST(DecodeTest, TheHeaderPageTellsTheSubBuffer) {
+  EventDecoder decoder;
+  ASSERT_TRUE(
+      decoder.AddHeaderPage("\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+                            "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+                            "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+                            "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n"));
+  EXPECT_EQ(decoder.subbuffer_size().value, 4096U);
+}
+
 TEST(DecodeTest, SchedulerEvents) {
   EventDecoder decoder;
   EventBuilder fork("sched_process_fork", 77);

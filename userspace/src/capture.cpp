@@ -192,9 +192,10 @@ Result<void> TracefsCapture::Open() {
   instance_.reset(instance);
   instance_dir_ = tracing_dir_ + "/instances/" + name;
 
-  const auto header = ReadFile(tracing_dir_ + "/events/header_page");
+  const auto header = ReadFile(InstanceFile("events/header_page"));
   if (!header) return header.error();
   if (auto done = decoder_.AddHeaderPage(*header); !done) return done;
+  subbuffer_.resize(decoder_.subbuffer_size().value);
   for (const WantedEvent& event : kModuleEvents) {
     if (auto done = AddEvent(event); !done) return done;
   }
@@ -249,14 +250,19 @@ Result<void> TracefsCapture::OpenReaders() {
   for (const unsigned cpu : cpus) {
     Reader reader;
     reader.cpu = cpu;
-    reader.file.reset(tracefs_cpu_open(instance_.get(), static_cast<int>(cpu), true));
+    // Not tracefs_cpu_open(): a recorded program would inherit the file, and
+    // keep the instance busy for as long as it lives.
+    const std::string path = InstanceFile(fmt::format("per_cpu/cpu{}/trace_pipe_raw", cpu));
+    const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0) {
+      reader.file.reset(tracefs_cpu_alloc_fd(fd, static_cast<int>(subbuffer_.size()), true));
+    }
     if (!reader.file) {
       const int code = errno;
+      if (fd >= 0) close(fd);
       return Error{ErrorKind::kFailed, code,
-                   fmt::format("cannot open the trace buffer of CPU {}: {}", cpu, ErrnoText(code))};
+                   fmt::format("cannot open {}: {}", path, ErrnoText(code))};
     }
-    const int size = tracefs_cpu_read_size(reader.file.get());
-    if (size > 0) subbuffer_.resize(std::max(subbuffer_.size(), static_cast<std::size_t>(size)));
     readers_.push_back(std::move(reader));
   }
   kbuffer_.reset(kbuffer_alloc(KBUFFER_LSIZE_SAME_AS_HOST, KBUFFER_ENDIAN_SAME_AS_HOST));

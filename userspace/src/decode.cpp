@@ -291,6 +291,10 @@ Result<void> EventDecoder::AddHeaderPage(std::string_view text) {
   return {};
 }
 
+Bytes EventDecoder::subbuffer_size() const {
+  return {static_cast<std::uint64_t>(tep_get_sub_buffer_size(impl_->tep.get()))};
+}
+
 Result<void> EventDecoder::AddFormat(std::string_view system, std::string_view format) {
   const std::string system_name(system);
   // The first line is "name: NAME"; the parser's own return value also counts

@@ -16,9 +16,8 @@ tracefs_instance* tracefs_instance_create(const char* name);
 int tracefs_instance_destroy(tracefs_instance* instance);
 void tracefs_instance_free(tracefs_instance* instance);
 
-tracefs_cpu* tracefs_cpu_open(tracefs_instance* instance, int cpu, bool nonblock);
+tracefs_cpu* tracefs_cpu_alloc_fd(int fd, int subbuf_size, bool nonblock);
 void tracefs_cpu_close(tracefs_cpu* cpu);
-int tracefs_cpu_read_size(tracefs_cpu* cpu);
 int tracefs_cpu_read(tracefs_cpu* cpu, void* buffer, bool nonblock);
 
 }  // extern "C"

@@ -15,6 +15,7 @@
 
 #include "mrscope/record.h"
 #include "mrscope/result.h"
+#include "mrscope/units.h"
 
 struct tep_event;
 struct tep_handle;
@@ -31,6 +32,8 @@ class EventDecoder {
 
   // events/header_page of tracefs, needed before reading raw buffers.
   Result<void> AddHeaderPage(std::string_view text);
+  // What one read of a raw buffer gives at most, as the header page says.
+  Bytes subbuffer_size() const;
   // The text of events/SYSTEM/NAME/format. Known: mrscope mr_reg and mr_dereg,
   // sched sched_process_{fork,exec,exit}, ftrace print. Fails where a field is
   // missing: the module and this program are of different versions.
