@@ -70,6 +70,18 @@ TEST(MakeOperationTest, ASumThatIsOffIsIncomplete) {
   EXPECT_TRUE(MakeOperation(record).incomplete);
 }
 
+// Attach did not happen: it cannot contain the time of another stage.
+TEST(MakeOperationTest, NothingMergesIntoAStageThatDidNotHappen) {
+  KernelRecord record = test::MakeReg(1000);
+  test::Disarm(record, MRSCOPE_REG_DMA);
+  test::Disarm(record, MRSCOPE_REG_TABLE);
+  const Operation operation = MakeOperation(record);
+  EXPECT_EQ(operation.stages.Get(Index(RegStage::kAttach)), Nanoseconds(0));
+  EXPECT_EQ(operation.stages.MergedGroups(),
+            (Groups{{Index(RegStage::kSg), Index(RegStage::kDma), Index(RegStage::kTable)}}));
+  EXPECT_EQ(operation.stages.Sum(), operation.total);
+}
+
 TEST(MakeOperationTest, MergesIntoTheNearestEarlierObservedStage) {
   KernelRecord record = test::MakeReg(1000);
   test::Disarm(record, MRSCOPE_REG_DMA);
@@ -127,6 +139,25 @@ TEST(MakeJoinedOperationTest, UnobservedSyscallIsMergedWithLibrary) {
   EXPECT_EQ(operation.stages.Get(Index(RegStage::kSyscall)), std::nullopt);
   EXPECT_EQ(operation.stages.MergedGroups(),
             (Groups{{Index(RegStage::kLibrary), Index(RegStage::kSyscall)}}));
+  EXPECT_EQ(operation.stages.Sum(), operation.total);
+}
+
+TEST(MakeJoinedOperationTest, WithoutTheCommitTheReturnIsMergedWithPublish) {
+  KernelRecord record = test::MakeReg(1000);
+  record.flags |= MRSCOPE_F_NO_COMMIT;
+  Operation operation =
+      MakeJoinedOperation(record, test::CallAround(record, 30, 50), JoinState::kExact);
+  EXPECT_EQ(operation.stages.Get(Index(RegStage::kPublish)), Nanoseconds(150));
+  EXPECT_EQ(operation.stages.Get(Index(RegStage::kReturn)), std::nullopt);
+  EXPECT_EQ(operation.stages.MergedGroups(),
+            (Groups{{Index(RegStage::kPublish), Index(RegStage::kReturn)}}));
+  EXPECT_EQ(operation.stages.Sum(), operation.total);
+
+  test::Disarm(record, MRSCOPE_REG_PUBLISH);
+  operation = MakeJoinedOperation(record, test::CallAround(record, 30, 50), JoinState::kExact);
+  EXPECT_EQ(
+      operation.stages.MergedGroups(),
+      (Groups{{Index(RegStage::kTable), Index(RegStage::kPublish), Index(RegStage::kReturn)}}));
   EXPECT_EQ(operation.stages.Sum(), operation.total);
 }
 

@@ -108,6 +108,7 @@ KernelRecord RandomRecord(std::mt19937_64& random) {
   }
   if (below(4) == 0) record.flags &= ~MRSCOPE_F_ADDR;
   if (below(4) == 0) record.flags &= ~MRSCOPE_F_LKEY;
+  if (!record.is_dereg() && below(4) == 0) record.flags |= MRSCOPE_F_NO_COMMIT;
   if (below(8) == 0) {
     record.ret = -12;
     record.failed_stage = static_cast<std::int32_t>(below(stages));
@@ -120,7 +121,7 @@ void Disarm(KernelRecord& record, unsigned stage) {
   record.observed &= ~(1U << stage);
   record.stage_ns.at(stage) = 0;
   for (unsigned carrier = stage; carrier-- > 0;) {
-    if ((record.observed & (1U << carrier)) == 0) continue;
+    if ((record.observed & (1U << carrier)) == 0 || record.stage_ns.at(carrier) == 0) continue;
     record.stage_ns.at(carrier) += time;
     record.merged |= 1U << stage;
     return;

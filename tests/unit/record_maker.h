@@ -27,7 +27,7 @@ UserCall CallAround(const KernelRecord& record, std::uint64_t before = 10,
 KernelRecord RandomRecord(std::mt19937_64& random);
 
 // Takes the observation of kernel stage `stage` away: its time goes to the
-// nearest earlier observed stage.
+// nearest earlier observed stage that took time.
 void Disarm(KernelRecord& record, unsigned stage);
 
 }  // namespace mrscope::test

@@ -18,14 +18,15 @@ std::size_t KernelStages(const KernelRecord& record) {
 }
 
 void SetKernelStages(const KernelRecord& record, StageTimes& stages) {
-  std::optional<std::size_t> observed_before;
+  // A merged stage's time is in the nearest earlier one that took any.
+  std::optional<std::size_t> carrier;
   for (std::size_t i = 0; i < KernelStages(record); ++i) {
     const std::size_t stage = i + kFirstKernelStage;
     if (Bit(record.observed, i)) {
       stages.Set(stage, Nanoseconds(record.stage_ns.at(i)));
-      observed_before = stage;
-    } else if (Bit(record.merged, i) && observed_before) {
-      stages.Merge(stage, *observed_before);
+      if (record.stage_ns.at(i) != 0) carrier = stage;
+    } else if (Bit(record.merged, i) && carrier) {
+      stages.Merge(stage, *carrier);
     }
   }
 }
@@ -39,6 +40,20 @@ void MergeLeadingStages(const KernelRecord& record, StageTimes& stages) {
       stages.Merge(i + kFirstKernelStage, Index(RegStage::kLibrary));
     }
   }
+}
+
+// What follows the record. Where nothing marks the end of `publish`, that is in
+// `publish`, or in the stage that contains it.
+void SetReturn(const KernelRecord& record, Nanoseconds time, StageTimes& stages) {
+  const std::size_t last = stages.size() - 1;
+  if (record.is_dereg() || !record.Has(MRSCOPE_F_NO_COMMIT)) {
+    stages.Set(last, time);
+    return;
+  }
+  const auto publish = Index(RegStage::kPublish);
+  const std::size_t carrier = stages.Carrier(publish).value_or(publish);
+  stages.Set(carrier, stages.Get(carrier).value_or(Nanoseconds{0}) + time);
+  stages.Merge(last, carrier);
 }
 
 }  // namespace
@@ -150,8 +165,8 @@ Operation MakeJoinedOperation(const KernelRecord& record, const UserCall& call, 
   operation.total = call.end - call.start;
   operation.start = call.start;
   operation.stages.Set(Index(RegStage::kLibrary), kernel_start - call.start);
-  operation.stages.Set(operation.stages.size() - 1, call.end - kernel_end);
   MergeLeadingStages(record, operation.stages);
+  SetReturn(record, call.end - kernel_end, operation.stages);
   if (!operation.addr) operation.addr = call.addr;
   if (!operation.length) operation.length = call.length;
   if (!operation.access && !operation.is_dereg()) operation.access = call.access;
