@@ -115,7 +115,7 @@ enum mrscope_purpose {
  *   observed       bit i: stage i was told apart (0 then means: did not
  *                  happen); a clear bit means null
  *   merged         bit i: the time of stage i is contained in the nearest
- *                  earlier observed stage
+ *                  earlier observed stage that took time
  *   NAME_ns        for each stage NAME, 0 unless observed.  They add up to
  *                  total_ns exactly.
  *   pages          pages pinned

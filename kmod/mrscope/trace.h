@@ -228,7 +228,8 @@ TRACE_EVENT(mr_stage,
 			   __entry->op = r->op;
 			   __entry->stage = stage;
 			   __entry->tid = r->tid;
-			   strscpy(__entry->name, mrs_stage_name(r->op, stage),
+			   strscpy_pad(__entry->name,
+				       mrs_stage_name(r->op, stage),
 				   MRS_STAGE_NAME_LEN);
 			   memcpy(__entry->device, mrs_device_name(r->dev),
 				  IB_DEVICE_NAME_MAX);),
