@@ -76,7 +76,9 @@ for entry in json.load(open(sys.argv[1])):
     print(entry["file"])' build/host/compile_commands.json | sort -u
 	)
 	printf '%s\0' "${sources[@]}" |
-		xargs -0 -n 4 -P "$(nproc)" clang-tidy -p build/host --quiet --warnings-as-errors='*'
+		xargs -0 -n 4 -P "$(nproc)" clang-tidy -p build/host --quiet
+	# Not built with CMake, as a guest that cannot be booted must not need it.
+	clang-tidy --quiet tools/vm/guest/agent.cpp -- -std=c++20
 }
 
 lint_shell() {

@@ -20,26 +20,26 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/reboot.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace {
 
-constexpr int kExitBed = 125;           // a failure of the test bed
+constexpr int kExitBed = 125;  // a failure of the test bed
 constexpr int kExitNotFound = 127;
 constexpr int kExitNotExecutable = 126;
 constexpr int kExitSignalBase = 128;
@@ -169,8 +169,7 @@ Command Parse(const std::string& body) {
   }
   command.folder = strings.at(0);
   size_t i = 1;
-  for (; i < strings.size() && !strings[i].empty(); ++i)
-    command.variables.push_back(strings[i]);
+  for (; i < strings.size() && !strings[i].empty(); ++i) command.variables.push_back(strings[i]);
   for (++i; i < strings.size(); ++i) command.arguments.push_back(strings[i]);
   return command;
 }
@@ -299,10 +298,11 @@ class Session {
     while (port_.Next(frame)) {
       switch (frame.type) {
         case 'i':
-          if (frame.body.empty())
+          if (frame.body.empty()) {
             end_of_input_ = true;
-          else
+          } else {
             pending_ += frame.body;
+          }
           break;
         case 'w': {
           const winsize size = GetSize(frame.body.data());
