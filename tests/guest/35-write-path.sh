@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# Registration by write(2), as old libraries ask for it: the same stages,
+# except that the entry into the system call is not known.
+# shellcheck disable=SC2317  # functions that check calls
+# shellcheck source=tests/guest/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+report=$tmp/report.json
+calls=$tmp/calls
+
+mr_probe record --json "$report" --keys -- mr_reg --by-write --count 3 >"$tmp/out" 2>"$tmp/err"
+grep -E "^(de)?reg " "$tmp/out" >"$calls"
+check "each as the program made it, with its keys" mr_match "$calls" "$report"
+check "stages add up" sound "$report"
+is "registrations: entry, no system call stage" "write null" \
+	"$(all "$report" 'reg[*]' entry stages_ns.syscall)"
+is "registrations: all other stages of the kernel" "library syscall return" \
+	"$(mr_stages "$report" 'reg[*]')"
+is "deregistrations: entry, no system call stage" "write null" \
+	"$(all "$report" 'dereg[*]' entry stages_ns.syscall)"
+is "deregistrations: all other stages of the kernel" "library syscall return" \
+	"$(mr_stages "$report" 'dereg[*]')"
+is "debugfs says null" null "$(after syscall "$(last ' reg write ')")"
+
+# A system call entry by ioctl that was noted before is not taken for this one.
+mr_probe record --json "$report" -- sh -c 'mr_reg; mr_reg --by-write; mr_reg' >/dev/null
+is "between ioctls" "ioctl write ioctl" "$(mr_json "$report" 'reg[*].entry' | xargs)"
+is "has no system call stage" null "$(mr_json "$report" 'reg[entry=write].stages_ns.syscall')"
+like "which the others have" '^[0-9]+$' \
+	"$(mr_json "$report" 'reg[entry=ioctl].stages_ns.syscall' | head -n 1)"
+
+mr_reg --by-write --access remote_write >"$calls"
+is "refused by the core: the program's errno" 22 "$(cut -d' ' -f8 <"$calls")"
+line=$(last ' reg write ret -22 ')
+is "refused by the core: the record" "uverbs $(cut -d' ' -f3-4 <"$calls")" \
+	"$(after in "$line") $(after addr "$line") $(after length "$line")"
+
+mr_probe record --json "$report" -- mr_reg --by-write --count 2 --leave exit >/dev/null
+is "left to the kernel: the cleanup" "cleanup 2" \
+	"$(all "$report" 'dereg[*].entry') $(mr_json "$report" 'dereg[*].seq' | wc -l)"
+
+finish

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# shellcheck shell=bash
+# What the guest tests share: results as TAP, the observer's files, its
+# reports. To be sourced. A test ends with finish, which adds the checks that
+# hold after everything: nothing left under way, no complaint of the kernel.
+
+set -uo pipefail
+
+debugfs=/sys/kernel/debug/mrscope
+tracefs=/sys/kernel/tracing
+module=$MRSCOPE_BUILD/kmod/mrscope/mrscope.ko
+PATH=$MRSCOPE_BUILD/tests/guest:$PATH
+# shellcheck disable=SC2034  # for the tests
+suite=$MRSCOPE_SUITE
+
+tmp=$(mktemp -d)
+trap tidy EXIT
+test_count=0
+test_failures=0
+background=()
+name=${0##*/}
+echo "<6>mrscope test: begin $name" >/dev/kmsg
+
+# Runs at the end, however it comes.
+tidy() {
+	local pid
+	for pid in "${background[@]}"; do kill -KILL "$pid" 2>/dev/null; done
+	trace_stop
+	rm -rf "$tmp"
+}
+
+# ---- results ----
+
+report() { # STATUS DESCRIPTION [DIAGNOSTICS]
+	test_count=$((test_count + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $test_count - $2"
+		return
+	fi
+	test_failures=$((test_failures + 1))
+	echo "not ok $test_count - $2"
+	[ -z "${3-}" ] || printf '%s\n' "$3" | head -n 40 | sed 's/^/# /'
+}
+
+check() { # DESCRIPTION COMMAND...: it succeeds
+	local output status=0
+	output=$("${@:2}" 2>&1) || status=$?
+	report "$status" "$1" "$output"
+}
+
+is() { # DESCRIPTION WANTED GOT
+	local status=0
+	[ "$2" = "$3" ] || status=1
+	report "$status" "$1" "wanted: $2"$'\n'"got:    $3"
+}
+
+like() { # DESCRIPTION REGEX GOT
+	local status=0
+	[[ $3 =~ $2 ]] || status=1
+	report "$status" "$1" "wanted: $2"$'\n'"got:    $3"
+}
+
+at_least() { # DESCRIPTION NUMBER GOT
+	local status=0
+	[[ $3 =~ ^[0-9]+$ ]] && [ "$3" -ge "$2" ] || status=1
+	report "$status" "$1" "wanted: $2 or more"$'\n'"got:    $3"
+}
+
+at_most() { # DESCRIPTION NUMBER GOT
+	local status=0
+	[[ $3 =~ ^[0-9]+$ ]] && [ "$3" -le "$2" ] || status=1
+	report "$status" "$1" "wanted: $2 or less"$'\n'"got:    $3"
+}
+
+skip() { # DESCRIPTION REASON
+	test_count=$((test_count + 1))
+	echo "ok $test_count - $1 # SKIP $2"
+}
+
+note() { printf '# %s\n' "$*"; }
+
+skip_all() { # REASON
+	echo "1..0 # SKIP $1"
+	exit 0
+}
+
+# What the kernel has said since this test began. Without the first line of it
+# in the log, all of the log.
+complaints() {
+	dmesg | awk -v begin="mrscope test: begin $name" '
+		index($0, begin) { text = ""; next }
+		/WARNING|BUG|Oops|Call Trace|general protection|lockdep|refcount_t|stall/ {
+			text = text $0 "\n"
+		}
+		END { printf "%s", text }'
+}
+
+finish() {
+	if [ -e "$debugfs/status" ]; then
+		is "nothing is left under way" 0 "$(status_of contexts)"
+	else
+		report 1 "the module is loaded at the end"
+	fi
+	is "the kernel has no complaint" "" "$(complaints)"
+	echo "1..$test_count"
+	[ "$test_failures" -eq 0 ]
+	exit
+}
+
+# ---- running ----
+
+# Runs COMMAND with its output in $tmp/out and $tmp/err, and remembers its
+# status in $ended.
+run() { # COMMAND...
+	ended=0
+	# shellcheck disable=SC2034  # for the tests
+	"$@" >"$tmp/out" 2>"$tmp/err" </dev/null || ended=$?
+}
+
+# Waits until COMMAND succeeds, 20 seconds at most.
+eventually() { # COMMAND...
+	local i
+	for ((i = 0; i < 200; i++)); do
+		"$@" >/dev/null 2>&1 && return
+		sleep 0.1
+	done
+	echo "never: $*"
+	return 1
+}
+
+in_background() { # COMMAND...
+	"$@" &
+	background+=($!)
+}
+
+ended() { ! kill -0 "$1" 2>/dev/null; } # PID
+is_running() { kill -0 "$1" 2>/dev/null; } # PID
+
+# ---- reports ----
+
+# Distinct values in a report, sorted, on one line.
+all() { # FILE PATH [FIELD...]
+	mr_json "$@" | sort -u | xargs
+}
+
+# mr_invariants holds for a report of at least one operation.
+sound() { # FILE
+	local count
+	count=$(mr_invariants "$1") && return
+	echo "$count"
+	return 1
+}
+
+# ---- the observer ----
+
+status_of() { # KEYWORD: the word behind it
+	awk -v key="$1" '$1 == key { print $2 }' "$debugfs/status"
+}
+
+boundary() { # SYMBOL: its line in status
+	awk -v symbol="$1" '$1 == "boundary" && $4 == symbol' "$debugfs/status"
+}
+
+hits() { # SYMBOL...: of all of them together
+	awk -v symbols="$*" '
+		BEGIN { n = split(symbols, s); for (i = 1; i <= n; i++) wanted[s[i]] = 1 }
+		$1 == "boundary" && $4 in wanted {
+			# The module of a symbol stands behind it in brackets.
+			sum += $5 ~ /^\[/ ? $6 : $5
+		}
+		END { print sum + 0 }' "$debugfs/status"
+}
+
+last() { # REGEX: the latest record that matches
+	grep -E "$1" "$debugfs/last" | tail -n 1
+}
+
+# The value behind WORD in a line of words.
+after() { # WORD LINE
+	awk -v word="$1" '{ for (i = 1; i < NF; i++) if ($i == word) { print $(i + 1); exit } }' <<<"$2"
+}
+
+load() { [ -e /sys/module/mrscope ] || insmod "$module"; }
+unload() { [ ! -e /sys/module/mrscope ] || rmmod mrscope; }
+reset() { echo 1 >"$debugfs/reset"; }
+
+# ---- events, in an instance of our own ----
+
+events=$tracefs/instances/mrscope-guest-test
+
+trace_start() {
+	mkdir -p "$events"
+	echo 1 >"$events/events/mrscope/enable"
+	echo 1 >"$events/tracing_on"
+}
+
+trace_lines() { # EVENT [REGEX]
+	grep -E " $1: .*${2-}" "$events/trace"
+}
+
+trace_stop() {
+	[ -d "$events" ] || return 0
+	echo 0 >"$events/events/enable"
+	rmdir "$events"
+}
