@@ -396,11 +396,14 @@ void mrs_boundary_module_gone(struct module *mod)
 	struct mrs_probe *p, *next;
 
 	mrs_disarm_some(mrs_probe_within, mod);
-	list_for_each_entry_safe(p, next, &mrs_probes, node)
-		if (!p->symbols && mrs_probe_within(p, mod))
-			mrs_probe_remove(p);
-		else if (!p->armed)
+	list_for_each_entry_safe(p, next, &mrs_probes, node) {
+		if (!mrs_probe_within(p, mod))
+			continue;
+		if (p->symbols)
 			p->error = -ENOENT;
+		else
+			mrs_probe_remove(p);
+	}
 	mrs_note_armed();
 }
 

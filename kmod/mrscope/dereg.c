@@ -5,6 +5,8 @@
  * a registration that is undone.
  */
 #include <linux/bitmap.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <rdma/ib_umem.h>
 #include <rdma/restrack.h>
 #include <rdma/uverbs_ioctl.h>
@@ -62,12 +64,17 @@ static void mrs_destroy_entry(struct mrs_probe *p, const struct mrs_args *args)
 
 static void mrs_know_owner(struct mrs_record *r, const struct ib_mr *mr)
 {
-	struct task_struct *owner = mr->res.task;
+	const struct task_struct *owner = mr->res.task;
 
 	if (!owner)
 		return;
 	r->owner_tgid = owner->tgid;
-	memcpy(r->owner_comm, owner->group_leader->comm, TASK_COMM_LEN);
+	/* The thread is held by the MR, its leader only while both are alive. */
+	rcu_read_lock();
+	if (pid_alive(owner))
+		owner = owner->group_leader;
+	memcpy(r->owner_comm, owner->comm, TASK_COMM_LEN);
+	rcu_read_unlock();
 	r->owner_comm[TASK_COMM_LEN - 1] = 0;
 	r->flags |= MRSCOPE_F_OWNER;
 }

@@ -19,7 +19,7 @@
 #define MRS_RING	64
 
 struct mrs_ring_slot {
-	spinlock_t lock;		/* of this slot */
+	raw_spinlock_t lock;		/* of this slot */
 	struct mrs_record rec;		/* seq 0: empty */
 };
 
@@ -247,10 +247,10 @@ static void mrs_remember(const struct mrs_record *r)
 	struct mrs_ring_slot *slot = &mrs_ring[r->seq % MRS_RING];
 
 	/* A reader holds the lock while it copies: rather lose than wait. */
-	if (!spin_trylock(&slot->lock))
+	if (!raw_spin_trylock(&slot->lock))
 		return;
 	slot->rec = *r;
-	spin_unlock(&slot->lock);
+	raw_spin_unlock(&slot->lock);
 }
 
 #define MRS_SCALE_SHIFT	20
@@ -359,9 +359,9 @@ void mrs_record_for_each(void (*show)(const struct mrs_record *r, void *arg),
 		struct mrs_ring_slot *slot = &mrs_ring[seq % MRS_RING];
 
 		/* Handlers only try the lock, so nothing can wait for this. */
-		spin_lock(&slot->lock);
+		raw_spin_lock(&slot->lock);
 		*copy = slot->rec;
-		spin_unlock(&slot->lock);
+		raw_spin_unlock(&slot->lock);
 		if (copy->seq == seq)
 			show(copy, arg);
 	}
@@ -373,9 +373,9 @@ void mrs_record_reset(void)
 	unsigned int i;
 
 	for (i = 0; i < MRS_RING; i++) {
-		spin_lock(&mrs_ring[i].lock);
+		raw_spin_lock(&mrs_ring[i].lock);
 		mrs_ring[i].rec.seq = 0;
-		spin_unlock(&mrs_ring[i].lock);
+		raw_spin_unlock(&mrs_ring[i].lock);
 	}
 }
 
@@ -387,7 +387,7 @@ int mrs_record_init(void)
 	if (!mrs_ring)
 		return -ENOMEM;
 	for (i = 0; i < MRS_RING; i++)
-		spin_lock_init(&mrs_ring[i].lock);
+		raw_spin_lock_init(&mrs_ring[i].lock);
 	return 0;
 }
 
