@@ -29,9 +29,11 @@ demo:
 	@tools/vm/run --suite $(SUITE) -- mr_probe explain
 
 check:
+	@tools/vm/prerequisites
 	@tests/run
 
 check-long:
+	@tools/vm/prerequisites
 	@tests/run --long
 
 bench:
