@@ -12,7 +12,7 @@
 namespace mrscope {
 namespace {
 
-constexpr Bytes kSize{64 * 1024};
+constexpr Bytes kSize{64 * kKiB.value};
 
 Result<Buffer> Create(std::string_view kind, const BufferOptions& options) {
   return Buffer::Create(**FindBufferKind(kind), options);

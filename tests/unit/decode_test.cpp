@@ -52,7 +52,7 @@ class EventBuilder {
   EventBuilder& DataLoc(const std::string& name, const std::string& text) {
     Align(4);
     Declare("__data_loc char[] " + name, 4, false);
-    pending_.push_back({data_.size(), text});
+    pending_.emplace_back(data_.size(), text);
     Append("\0\0\0\0", 4);
     return *this;
   }

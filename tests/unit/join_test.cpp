@@ -172,6 +172,7 @@ TEST(JoinTest, ManyThreadsAllFindTheirOwn) {
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::shuffle(order.begin(), order.end(), random);
   std::vector<KernelRecord> shuffled;
+  shuffled.reserve(records.size());
   for (const std::size_t i : order) shuffled.push_back(records[i]);
   const auto results = Join(calls, shuffled);
   for (std::size_t i = 0; i < results.size(); ++i) {

@@ -183,6 +183,7 @@ TEST(ReportJsonTest, StatusFollowsItsSchema) {
 TEST(ReportJsonTest, RandomRecordsGiveValidDocuments) {
   std::mt19937_64 random(5);
   std::vector<KernelRecord> records;
+  records.reserve(500);
   for (int i = 0; i < 500; ++i) records.push_back(test::RandomRecord(random));
   const json document = Written(test::MakeRecordReport(records));
   EXPECT_EQ(Problems(document, "mrscope.record.1.json"), "");

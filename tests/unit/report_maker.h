@@ -12,8 +12,8 @@
 
 namespace mrscope::test {
 
-inline ExplainReport MakeExplainReport(std::vector<KernelRecord> reg,
-                                       std::vector<KernelRecord> dereg) {
+inline ExplainReport MakeExplainReport(const std::vector<KernelRecord>& reg,
+                                       const std::vector<KernelRecord>& dereg) {
   ExplainReport report;
   report.environment.kernel = "6.12.0";
   report.count = static_cast<unsigned>(reg.size());
@@ -29,6 +29,7 @@ inline ExplainReport MakeExplainReport(std::vector<KernelRecord> reg,
   one.last_rkey = 0x1234;
   const auto join = [](const std::vector<KernelRecord>& records) {
     std::vector<UserCall> calls;
+    calls.reserve(records.size());
     for (const KernelRecord& record : records) calls.push_back(CallAround(record));
     return JoinOperations(calls, records);
   };

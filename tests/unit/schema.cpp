@@ -75,10 +75,12 @@ void Checker::CheckObject(const json& value, const json& schema, const std::stri
   }
   const json properties = schema.value("properties", json::object());
   for (const auto& [name, member] : value.items()) {
+    std::string inside = where;
+    inside.append("/").append(name);
     if (properties.contains(name)) {
-      Check(member, properties.at(name), file, where + "/" + name);
+      Check(member, properties.at(name), file, inside);
     } else if (schema.contains("additionalProperties")) {
-      Check(member, schema.at("additionalProperties"), file, where + "/" + name);
+      Check(member, schema.at("additionalProperties"), file, inside);
     } else {
       Problem(where, "the schema does not know " + name);
     }
@@ -121,7 +123,7 @@ void Checker::Check(const json& value, const json& schema, const std::string& fi
       Check(value[i], schema.at("items"), file, where + "/" + std::to_string(i));
     }
   }
-  if (value.is_object() && schema.value("type", json()) != json() && !schema.contains("$ref")) {
+  if (value.is_object() && schema.contains("type") && !schema.contains("$ref")) {
     CheckObject(value, schema, file, where);
   }
 }

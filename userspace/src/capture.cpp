@@ -32,6 +32,9 @@ namespace mrscope {
 namespace {
 
 constexpr std::string_view kInstancePrefix = "mrscope-";
+// Of a capture that switched whole keys on: whoever finds it left behind
+// switches them off.
+constexpr std::string_view kKeysSuffix = "-keys";
 
 // The reader looks at the buffers this often, and at once again after finding
 // plenty: 8 MiB hold some 12000 records, a second of eight busy threads.
@@ -56,6 +59,18 @@ Bytes ChooseBuffer(unsigned cpus) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t total = std::min(kBufferTotalMax.value, pages * page / 16);
   return {std::clamp(total / std::max(cpus, 1U), kBufferPerCpuMin.value, kBufferPerCpu.value)};
+}
+
+// Whether an instance of that name belongs to a capture that is gone.
+bool IsStale(std::string_view name) {
+  if (!name.starts_with(kInstancePrefix)) return false;
+  name.remove_prefix(kInstancePrefix.size());
+  if (name.ends_with(kKeysSuffix)) name.remove_suffix(kKeysSuffix.size());
+  const auto pid = ParseNumber(name);
+  if (!pid) return false;
+  // This very process cannot have one before its capture starts.
+  return *pid == static_cast<std::uint64_t>(getpid()) ||
+         (kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH);
 }
 
 struct InstanceFree {
@@ -179,9 +194,14 @@ Result<void> TracefsCapture::Open() {
   module_lost_before_ = status->lost;
 
   RemoveStaleInstances();
-  const std::string name = fmt::format("{}{}", kInstancePrefix, getpid());
-  // One of this very pid cannot be alive either.
-  rmdir((tracing_dir_ + "/instances/" + name).c_str());
+  const bool switches_keys = options_.keys && status->keys == false;
+  const std::string name =
+      fmt::format("{}{}{}", kInstancePrefix, getpid(), switches_keys ? kKeysSuffix : "");
+  instance_dir_ = tracing_dir_ + "/instances/" + name;
+  if (Exists(instance_dir_)) {
+    return Error{ErrorKind::kFailed, EBUSY,
+                 fmt::format("{} is in use: a capture of this process is running", instance_dir_)};
+  }
   tracefs_instance* instance = tracefs_instance_create(name.c_str());
   if (instance == nullptr) {
     const int error = errno;
@@ -190,7 +210,6 @@ Result<void> TracefsCapture::Open() {
                              ErrnoText(error))};
   }
   instance_.reset(instance);
-  instance_dir_ = tracing_dir_ + "/instances/" + name;
 
   const auto header = ReadFile(InstanceFile("events/header_page"));
   if (!header) return header.error();
@@ -409,17 +428,17 @@ unsigned RemoveStaleInstances() {
   std::error_code error;
   for (const auto& entry :
        std::filesystem::directory_iterator(*tracing_dir + "/instances", error)) {
-    const std::string name = entry.path().filename();
-    if (!name.starts_with(kInstancePrefix)) continue;
-    const auto pid = ParseNumber(std::string_view(name).substr(kInstancePrefix.size()));
-    if (!pid || (kill(static_cast<pid_t>(*pid), 0) == 0 || errno != ESRCH)) continue;
-    stale.push_back(entry.path());
+    if (IsStale(entry.path().filename().string())) stale.push_back(entry.path());
   }
   unsigned removed = 0;
   for (const auto& path : stale) {
     // A capture of another pid namespace, alive after all, keeps its instance
     // busy: rmdir refuses.
-    if (rmdir(path.c_str()) == 0) ++removed;
+    if (rmdir(path.c_str()) != 0) continue;
+    ++removed;
+    if (path.string().ends_with(kKeysSuffix)) {
+      (void)WriteFile(Module().keys_path(), "N").ok();
+    }
   }
   return removed;
 }

@@ -162,7 +162,8 @@ void JoinNotes(Text& out, const ExplainCase& one) {
     std::string_view text;
   };
   static constexpr Note kNotes[] = {
-      {JoinState::kNoRecord, "have no kernel record: their time is not split"},
+      {JoinState::kNoRecord,
+       "have no kernel record, so their time is not split (mr_probe status may say why)"},
       {JoinState::kAmbiguous, "fit several kernel records and were not joined"},
       {JoinState::kKeyMismatch, "fit a kernel record with another lkey and were not joined"},
       {JoinState::kByTime, "were joined by thread and time alone: the kernel saw no address"},

@@ -8,11 +8,26 @@ namespace mrscope {
 
 StopSignals::StopSignals() {
   sigemptyset(&blocked_);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&blocked_, signal);
+  sigaddset(&blocked_, SIGCHLD);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    // What was ignored, by nohup for one, stays ignored: a blocked signal would
+    // arrive all the same.
+    struct sigaction action {};
+    if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) {
+      sigaddset(&blocked_, signal);
+    }
+  }
+  // Children that end while SIGCHLD is ignored leave no status to wait for.
+  struct sigaction plain {};
+  plain.sa_handler = SIG_DFL;
+  sigaction(SIGCHLD, &plain, &previous_child_);
   pthread_sigmask(SIG_BLOCK, &blocked_, &previous_);
 }
 
-StopSignals::~StopSignals() { pthread_sigmask(SIG_SETMASK, &previous_, nullptr); }
+StopSignals::~StopSignals() {
+  sigaction(SIGCHLD, &previous_child_, nullptr);
+  pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
+}
 
 std::optional<StopSignals::Arrived> StopSignals::Wait(Nanoseconds timeout) const {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);

@@ -13,8 +13,9 @@
 
 namespace mrscope {
 
-// Blocks SIGINT, SIGTERM, SIGHUP and SIGCHLD in this thread and in those it
-// starts later, until it goes. Make one before any thread.
+// Blocks SIGINT, SIGTERM, SIGHUP (unless they are ignored) and SIGCHLD in this
+// thread and in those it starts later, until it goes. Make one before any
+// thread.
 class StopSignals {
  public:
   StopSignals();
@@ -35,6 +36,7 @@ class StopSignals {
  private:
   sigset_t blocked_{};
   sigset_t previous_{};
+  struct sigaction previous_child_ {};
 };
 
 }  // namespace mrscope
