@@ -37,6 +37,12 @@ static void mrs_ioctl_entry(struct mrs_probe *p, const struct mrs_args *args)
 	mrs_syscall_mark(mrs_clock());
 }
 
+static void mrs_know_device(struct mrs_frame *f, const struct ib_device *dev)
+{
+	f->rec.dev = mrs_device_find(dev);
+	f->rec.purpose = mrs_device_purpose(f->rec.dev);
+}
+
 /* ---- roots ---- */
 
 int mrs_reg_root_call(struct kretprobe_instance *ri, struct pt_regs *regs)
@@ -76,9 +82,13 @@ int mrs_reg_root_call(struct kretprobe_instance *ri, struct pt_regs *regs)
  */
 static void mrs_read_request(struct mrs_frame *f)
 {
-	const struct ib_udata *in = &((struct uverbs_attr_bundle *)f->attrs)->ucore;
+	const struct uverbs_attr_bundle *attrs = f->attrs;
+	const struct ib_udata *in = &attrs->ucore;
 	struct ib_uverbs_reg_mr cmd;
 
+	/* Set once the core has allocated the object. */
+	if (attrs->context)
+		mrs_know_device(f, attrs->context->device);
 	if (f->rec.op != MRSCOPE_OP_REG || in->inlen < sizeof(cmd) ||
 	    copy_from_user_nofault(&cmd, in->inbuf, sizeof(cmd)))
 		return;
@@ -142,12 +152,6 @@ static void mrs_commit_entry(struct mrs_probe *p, const struct mrs_args *args)
 }
 
 /* ---- driver ---- */
-
-static void mrs_know_device(struct mrs_frame *f, const struct ib_device *dev)
-{
-	f->rec.dev = mrs_device_find(dev);
-	f->rec.purpose = mrs_device_purpose(f->rec.dev);
-}
 
 /* reg_user_mr(pd, start, length, virt_addr, access, ...) */
 void mrs_reg_driver_entry(struct mrs_probe *p, const struct mrs_args *args)
