@@ -75,8 +75,12 @@ echo 40 >/proc/sys/vm/nr_hugepages
 explain "$tmp/huge.json" --buffer huge2m
 echo 0 >/proc/sys/vm/nr_hugepages
 at_most "huge2m: scatter entries" 64 "$(mr_json "$tmp/huge.json" 'cases[*].reg[*].sg_entries' | sort -n | tail -n 1)"
-is "huge2m: a fault for each 2 MiB" "$((size >> 21))" \
-	"$(all "$tmp/huge.json" 'cases[touched=false].reg[*].faults_minor')"
+if [ "$suite" = bookworm ]; then
+	skip "huge2m: a fault for each 2 MiB" "Linux 6.1 does not count the faults of hugetlb pages in a pin"
+else
+	is "huge2m: a fault for each 2 MiB" "$((size >> 21))" \
+		"$(all "$tmp/huge.json" 'cases[touched=false].reg[*].faults_minor')"
+fi
 is "huge2m: backed by 2 MiB" 2097152 "$(all "$tmp/huge.json" 'cases[*].backing.page_size')"
 
 explain "$tmp/thp.json" --buffer thp

@@ -21,6 +21,7 @@ mr_probe record --keys --json "$document" -- \
 	mr_many --threads 8 --count "$count" --seed "$seed" --log "$calls" >"$tmp/out" 2>"$tmp/err"
 is "mr_probe succeeds" "0 " "$? $(cat "$tmp/err")"
 kill -KILL "${background[0]}"
+wait "${background[0]}" 2>/dev/null
 made=$(wc -l <"$calls")
 note "$made calls, $(stat -c %s "$document") bytes of report"
 at_least "registrations and deregistrations were made" $((count * 19 / 10)) "$made"

@@ -58,7 +58,9 @@ one_round() { # ROUND
 	rmmod rdma_rxe || return
 	# In every third round only the driver goes.
 	if (($1 % 3)); then
-		rmmod rdma_ucm ib_uverbs || return
+		for word in rdma_ucm ib_uverbs; do
+			[ ! -e /sys/module/$word ] || rmmod $word || return
+		done
 	fi
 	if ((keep)); then
 		[ "$(driver_armed)" = 0 ] || { echo "a driver that is gone has probes"; return 1; }
