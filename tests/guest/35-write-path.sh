@@ -6,29 +6,29 @@
 # shellcheck source=tests/guest/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-report=$tmp/report.json
+document=$tmp/report.json
 calls=$tmp/calls
 
-mr_probe record --json "$report" --keys -- mr_reg --by-write --count 3 >"$tmp/out" 2>"$tmp/err"
+mr_probe record --json "$document" --keys -- mr_reg --by-write --count 3 >"$tmp/out" 2>"$tmp/err"
 grep -E "^(de)?reg " "$tmp/out" >"$calls"
-check "each as the program made it, with its keys" mr_match "$calls" "$report"
-check "stages add up" sound "$report"
+check "each as the program made it, with its keys" mr_match "$calls" "$document"
+check "stages add up" sound "$document"
 is "registrations: entry, no system call stage" "write null" \
-	"$(all "$report" 'reg[*]' entry stages_ns.syscall)"
+	"$(all "$document" 'reg[*]' entry stages_ns.syscall)"
 is "registrations: all other stages of the kernel" "library syscall return" \
-	"$(mr_stages "$report" 'reg[*]')"
+	"$(mr_stages "$document" 'reg[*]')"
 is "deregistrations: entry, no system call stage" "write null" \
-	"$(all "$report" 'dereg[*]' entry stages_ns.syscall)"
+	"$(all "$document" 'dereg[*]' entry stages_ns.syscall)"
 is "deregistrations: all other stages of the kernel" "library syscall return" \
-	"$(mr_stages "$report" 'dereg[*]')"
+	"$(mr_stages "$document" 'dereg[*]')"
 is "debugfs says null" null "$(after syscall "$(last ' reg write ')")"
 
 # A system call entry by ioctl that was noted before is not taken for this one.
-mr_probe record --json "$report" -- sh -c 'mr_reg; mr_reg --by-write; mr_reg' >/dev/null
-is "between ioctls" "ioctl write ioctl" "$(mr_json "$report" 'reg[*].entry' | xargs)"
-is "has no system call stage" null "$(mr_json "$report" 'reg[entry=write].stages_ns.syscall')"
+mr_probe record --json "$document" -- sh -c 'mr_reg; mr_reg --by-write; mr_reg' >/dev/null
+is "between ioctls" "ioctl write ioctl" "$(mr_json "$document" 'reg[*].entry' | xargs)"
+is "has no system call stage" null "$(mr_json "$document" 'reg[entry=write].stages_ns.syscall')"
 like "which the others have" '^[0-9]+$' \
-	"$(mr_json "$report" 'reg[entry=ioctl].stages_ns.syscall' | head -n 1)"
+	"$(mr_json "$document" 'reg[entry=ioctl].stages_ns.syscall' | head -n 1)"
 
 mr_reg --by-write --access remote_write >"$calls"
 is "refused by the core: the program's errno" 22 "$(cut -d' ' -f8 <"$calls")"
@@ -36,8 +36,18 @@ line=$(last ' reg write ret -22 ')
 is "refused by the core: the record" "uverbs $(cut -d' ' -f3-4 <"$calls")" \
 	"$(after in "$line") $(after addr "$line") $(after length "$line")"
 
-mr_probe record --json "$report" -- mr_reg --by-write --count 2 --leave exit >/dev/null
+mr_probe record --json "$document" -- mr_reg --by-write --count 2 --leave exit >/dev/null
 is "left to the kernel: the cleanup" "cleanup 2" \
-	"$(all "$report" 'dereg[*].entry') $(mr_json "$report" 'dereg[*].seq' | wc -l)"
+	"$(all "$document" 'dereg[*].entry') $(mr_json "$document" 'dereg[*].seq' | wc -l)"
+
+# The registration succeeds in the driver, but the answer cannot be told: the
+# core undoes it.
+mr_probe record --json "$document" -- mr_reg --bad-answer >"$tmp/out" 2>"$tmp/err"
+check "undone: stages add up" sound "$document"
+is "undone: the registration has failed" "write EFAULT publish" \
+	"$(all "$document" 'reg[*]' entry errno failed_stage)"
+is "undone: its deregistration is named so" "abort null" "$(all "$document" 'dereg[*]' entry errno)"
+is "undone: of the same memory" "$(mr_json "$document" 'reg[*]' addr length)" \
+	"$(mr_json "$document" 'dereg[*]' addr length)"
 
 finish

@@ -59,7 +59,7 @@ one_round() { # ROUND
 	# In every third round only the driver goes.
 	if (($1 % 3)); then
 		for word in rdma_ucm ib_uverbs; do
-			[ ! -e /sys/module/$word ] || rmmod $word || return
+			[ ! -e "/sys/module/$word" ] || rmmod "$word" || return
 		done
 	fi
 	if ((keep)); then

@@ -4,9 +4,11 @@
 // the kernel.
 //
 // Usage: mr_reg [--size N] [--count N] [--access FLAGS] [--untouched]
-//               [--read-only | --unmapped] [--by-write] [--leave HOW]
+//               [--read-only | --unmapped] [--by-write | --bad-answer]
+//               [--leave HOW]
 //   --size N       of the first; each further one is a page longer
 //   --by-write     ask by write(2), as old libraries did, instead of ioctl(2)
+//   --bad-answer   by write, and where no answer can be put
 //   --leave HOW    exit   end without deregistering
 //                  kill   be killed by SIGKILL
 //                  heir   end, while a child of another name keeps the file open
@@ -91,10 +93,10 @@ std::unique_ptr<Registration> ByLibrary(const Device& device, Call& call) {
   return std::make_unique<LibraryRegistration>(mr);
 }
 
-std::unique_ptr<Registration> ByWrite(const Device& device, Call& call) {
+std::unique_ptr<Registration> ByWrite(const Device& device, Call& call, bool bad_answer) {
   RegMrBody body;
   ib_uverbs_reg_mr_resp answer{};
-  body.response = reinterpret_cast<std::uintptr_t>(&answer);
+  body.response = bad_answer ? 1 : reinterpret_cast<std::uintptr_t>(&answer);
   body.start = call.addr;
   body.length = call.length;
   body.hca_va = call.addr;
@@ -128,6 +130,8 @@ void Say(const Call& call) { std::cout << FormatCall(call) << std::flush; }
 void Run(const Options& options, std::uint32_t access) {
   const Device device;
   const std::uint64_t count = options.Number("--count");
+  const bool by_write = options.Flag("--by-write");
+  const bool bad_answer = options.Flag("--bad-answer");
   std::vector<std::pair<Call, std::unique_ptr<Registration>>> made;
   for (std::uint64_t i = 0; i < count; ++i) {
     Call call;
@@ -136,7 +140,7 @@ void Run(const Options& options, std::uint32_t access) {
     call.addr = reinterpret_cast<std::uintptr_t>(Memory(options, call.length));
     call.access = access;
     auto registration =
-        options.Flag("--by-write") ? ByWrite(device, call) : ByLibrary(device, call);
+        by_write || bad_answer ? ByWrite(device, call, bad_answer) : ByLibrary(device, call);
     Say(call);
     if (registration) made.emplace_back(call, std::move(registration));
   }
@@ -158,6 +162,7 @@ int main(int argc, char** argv) {
                                                                  {"--read-only", ""},
                                                                  {"--unmapped", ""},
                                                                  {"--by-write", ""},
+                                                                 {"--bad-answer", ""},
                                                                  {"--leave", "no"}});
   const auto access = mrscope::ParseAccess(options.Text("--access"));
   if (!access) Die(access.error().message);
