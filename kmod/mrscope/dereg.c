@@ -5,6 +5,7 @@
  * a registration that is undone.
  */
 #include <linux/bitmap.h>
+#include <linux/list.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <rdma/ib_umem.h>
@@ -101,6 +102,9 @@ static int mrs_dereg_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 		entry = n->entry;
 	} else if (!mr->uobject) {
 		entry = MRSCOPE_ENTRY_KERNEL;
+	} else if (list_empty(&mr->uobject->list)) {
+		/* Not committed: it is undone without that function. */
+		entry = MRSCOPE_ENTRY_ABORT;
 	}
 
 	f = mrs_frame_begin(MRSCOPE_OP_DEREG, entry, MRSCOPE_DEREG_UVERBS, start);
