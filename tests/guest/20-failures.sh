@@ -28,7 +28,7 @@ recorded() { # WHAT ERRNO STAGE ADDR LENGTH
 
 	event=$(trace_lines mr_reg "ret=-" | tail -n 1)
 	like "$1: the event" \
-		" reg ret=-${errno_number[$2]} addr=$4 length=$5 .* failed_stage=${stage_number[$3]} " \
+		"rxe0 reg ret=-${errno_number[$2]} addr=$4 length=$5 .* failed_stage=${stage_number[$3]} " \
 		"$event"
 }
 

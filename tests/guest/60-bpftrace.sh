@@ -92,13 +92,16 @@ like "mr_stages.bt counts a failure by its errno" '@reg_failed\[14\]: 1' "$(cat 
 trace mr_join.bt 64K
 for op in reg dereg; do
 	kernel=$(process ${op}_kernel_ns mr_probe)
+	: "${kernel:=0}"
 	user=$(process ${op}_user_ns mr_probe)
 	outside=$(process ${op}_outside_ns mr_probe)
+	: "${outside:=0}"
 	is "  $op: the kernel's part is what mr_probe has recorded" \
 		"$(sum "cases[*].${op}[*]" kernel_total_ns)" "$kernel"
 	is "  $op: each has its call" "$count" "$(cut -d' ' -f2 <<<"$user")"
 	at_least "  $op: the call takes as long as the kernel or longer" "${kernel##* }" "${user##* }"
-	is "  $op: and the difference is outside" "$((${user##* } - ${kernel##* }))" "${outside##* }"
+	is "  $op: and the difference is outside" "${user##* }" \
+		"$((${kernel##* } + ${outside##* }))"
 	is "  $op: nothing is unjoined" "" "$(grep -E "^@${op}_(user|kernel)_only\[mr_probe" "$out")"
 done
 
