@@ -54,7 +54,8 @@ TEST(NarrateTest, UntouchedPinSpeaksOfFaults) {
 }
 
 TEST(NarrateTest, TouchedPinSpeaksOfReferences) {
-  const auto report = test::MakeExplainReport({WithPin(256000, 256, 0)}, {});
+  auto report = test::MakeExplainReport({WithPin(256000, 256, 0)}, {});
+  report.cases[0].touched = true;
   const std::string sentence = SentenceOf(report.cases[0], "pin:");
   EXPECT_NE(sentence.find("no page fault"), std::string::npos) << sentence;
 }
@@ -63,6 +64,14 @@ TEST(NarrateTest, HugePagesSpeakOfFewFaults) {
   const auto report = test::MakeExplainReport({WithPin(256000, 2048, 4)}, {});
   const std::string sentence = SentenceOf(report.cases[0], "pin:");
   EXPECT_NE(sentence.find("4 faults"), std::string::npos) << sentence;
+}
+
+TEST(NarrateTest, UncountedHugetlbFaultsAreNotTakenForPagesThatWereThere) {
+  auto report = test::MakeExplainReport({WithPin(256000, 512, 0)}, {});
+  report.cases[0].buffer = "huge2m";
+  const std::string sentence = SentenceOf(report.cases[0], "pin:");
+  EXPECT_NE(sentence.find("zeroed"), std::string::npos) << sentence;
+  EXPECT_EQ(sentence.find("no page fault"), std::string::npos) << sentence;
 }
 
 TEST(NarrateTest, EveryStageHasASentence) {

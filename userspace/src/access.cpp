@@ -49,6 +49,7 @@ Result<std::uint32_t> ParseAccess(std::string_view text) {
     }
     if (!known) {
       std::vector<std::string_view> names;
+      names.reserve(kFlags.size());
       for (const Flag& flag : kFlags) names.push_back(flag.name);
       return Error{ErrorKind::kUsage, 0,
                    fmt::format("unknown access flag \"{}\": use none or some of {}", word,

@@ -111,7 +111,8 @@ constexpr std::array<BufferKind, 3> kKinds = {{
 // A range that nothing else will take: a low hint keeps it out of the way of
 // the mappings made later, which are laid from the top down.
 Result<std::span<std::byte>> UnmappedRange(Bytes size) {
-  void* hint = reinterpret_cast<void*>(std::uintptr_t{1} << 38);
+  constexpr std::uintptr_t kHint = std::uintptr_t{1} << 38;
+  void* hint = reinterpret_cast<void*>(kHint);  // NOLINT(performance-no-int-to-ptr)
   void* base =
       mmap(hint, size.value, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return MapError(size, errno);

@@ -88,8 +88,8 @@ struct KbufferFree {
 
 class TracefsCapture final : public Capture {
  public:
-  TracefsCapture(CaptureOptions options, Sink sink)
-      : options_(std::move(options)), sink_(std::move(sink)) {}
+  TracefsCapture(const CaptureOptions& options, Sink sink)
+      : options_(options), sink_(std::move(sink)) {}
   TracefsCapture(const TracefsCapture&) = delete;
   TracefsCapture& operator=(const TracefsCapture&) = delete;
   ~TracefsCapture() override { TracefsCapture::Stop(); }

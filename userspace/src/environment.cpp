@@ -87,6 +87,13 @@ void ReadMemory(const std::string& root, Environment& environment) {
   }
 }
 
+std::string ModeOfGroup(std::string_view type) {
+  if (type == "identity") return "passthrough";
+  if (type == "DMA-FQ") return "lazy";
+  if (type == "DMA") return "strict";
+  return "unknown";
+}
+
 // How DMA addresses come about on this host. A software device (rxe, siw) uses
 // none of it.
 std::string IommuMode(const std::string& root) {
@@ -95,18 +102,7 @@ std::string IommuMode(const std::string& root) {
   if (!std::filesystem::exists(groups_dir, error)) return error ? "unknown" : "off";
   std::set<std::string> modes;
   for (const auto& group : std::filesystem::directory_iterator(groups_dir, error)) {
-    const auto type = ReadLine(group.path() / "type");
-    if (!type) {
-      modes.insert("unknown");
-    } else if (*type == "identity") {
-      modes.insert("passthrough");
-    } else if (*type == "DMA-FQ") {
-      modes.insert("lazy");
-    } else if (*type == "DMA") {
-      modes.insert("strict");
-    } else {
-      modes.insert("unknown");
-    }
+    modes.insert(ModeOfGroup(ReadLine(group.path() / "type").value_or("")));
   }
   if (error) return "unknown";
   if (modes.empty()) return "off";

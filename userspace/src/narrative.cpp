@@ -41,6 +41,14 @@ std::string PinSentence(const Facts& facts) {
       facts.typical.faults_minor.value_or(0) + facts.typical.faults_major.value_or(0);
   const std::string pages = Count(facts.pages(), "page");
   const std::string cost = facts.per_page();
+  if (faults == 0 && !facts.one.touched && facts.one.buffer == "huge2m") {
+    // Linux 6.1 does not count the faults of hugetlb pages in a pin.
+    return fmt::format(
+        "the kernel took huge pages for {} from the pool and zeroed them (this kernel does not "
+        "count such faults), then took a long-term reference on each of {}{}; touching the buffer "
+        "first moves the zeroing out of ibv_reg_mr()",
+        FormatBytes(facts.one.size), pages, cost);
+  }
   if (faults == 0) {
     return fmt::format(
         "the kernel walked the page tables and took a long-term reference on each of {} that were "

@@ -20,7 +20,7 @@ using Nanoseconds = std::chrono::nanoseconds;
 struct Bytes {
   std::uint64_t value = 0;
 
-  constexpr auto operator<=>(const Bytes&) const = default;
+  constexpr auto operator<=>(const Bytes&) const = default;  // NOLINT(modernize-use-nullptr)
   constexpr Bytes operator+(Bytes other) const { return {value + other.value}; }
 };
 
