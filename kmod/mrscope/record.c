@@ -237,9 +237,15 @@ static void mrs_publish(struct mrs_record *r)
 	else
 		trace_mr_reg(r);
 
-	/* A sliding average: an interrupt now and then is not the event's cost. */
+	/*
+	 * Down at once, up slowly: a first time with cold caches, or an
+	 * interrupt now and then, is not the event's cost.
+	 */
 	begun = ktime_get_mono_fast_ns() - begun;
-	*cost = *cost ? (7 * *cost + begun) / 8 : begun;
+	if (!*cost || begun < *cost)
+		*cost = begun;
+	else
+		*cost += (begun - *cost) / 16;
 }
 
 static void mrs_remember(const struct mrs_record *r)
