@@ -10,11 +10,14 @@ scripts=/repo/tracing
 report=$tmp/report.json
 out=$tmp/out
 
-# Runs SCRIPT during registrations of SIZE; what it printed is in $out.
-trace() { # SCRIPT SIZE
-	run "$scripts/$1" -c "$(command -v mr_probe) explain --size $2 --touched --count $count \
-		--warmup 0 --json $report"
-	is "$1 runs during mr_probe explain --size $2" "0 " "$ended $(cat "$tmp/err")"
+# Runs SCRIPT during a program; what it printed is in $out.
+trace() { # SCRIPT PROGRAM [ARGUMENT...]
+	run "$scripts/$1" -c "$(command -v "$2") ${*:3}"
+	is "$1 runs during ${*:2}" "0 " "$ended $(cat "$tmp/err")"
+}
+
+explain() { # SCRIPT
+	trace "$1" mr_probe explain --size 64K --touched --count $count --warmup 0 --json "$report"
 	is "  which has made its registrations" "$count" "$(mr_json "$report" 'cases[*].reg[*].op' | wc -l)"
 }
 
@@ -31,12 +34,30 @@ printed() { # MAP KEY
 		}' "$out"
 }
 
-# All samples of a map's histogram.
-samples() { # MAP KEY
-	awk -v start="@$1[$2]:" '
-		/^@/ { inside = index($0, start) == 1 }
-		inside && /\|/ { split($0, part, ")"); sum += part[2] }
-		END { print sum + 0 }' "$out"
+# Each stage that took time, of the registrations or deregistrations of the
+# report: "STAGE count N total N", sorted.
+stages_reported() { # OP
+	mr_json "$report" "cases[*].$1[*].stages_ns" | tr -d '{}"' | tr ',' '\n' | awk -F: '
+		$2 > 0 && $1 != "library" && $1 != "return" { sum[$1] += $2; count[$1]++ }
+		END { for (stage in sum) printf "%s count %d total %d\n", stage, count[stage], sum[stage] }' |
+		sort
+}
+
+# The same as @OP_sum_ns has it.
+stages_printed() { # OP
+	sed -nE "s/^@$1_sum_ns\[64, ([a-z]+)\]: (count [0-9]+), average [0-9]+, (total [0-9]+)$/\1 \2 \3/p" \
+		"$out" | sort
+}
+
+# "KEY N" of each histogram of a map: how many samples it has, sorted.
+samples() { # MAP
+	awk -v start="@$1[" '
+		/^@/ {
+			key = index($0, start) == 1 ? substr($0, length(start) + 1) : ""
+			sub(/\].*/, "", key)
+		}
+		key && /\|/ { split($0, part, ")"); sum[key] += part[2] }
+		END { for (key in sum) print key, sum[key] }' "$out" | sort
 }
 
 # "count N total N" of what MAP[COMM, pid] holds.
@@ -49,47 +70,31 @@ counted() { # MAP COMM
 	sed -nE "s/^@$1\[$2, [0-9]+\]: ([0-9]+)$/\1/p" "$out"
 }
 
-happened() { # PATH: stages with a time above 0, by name
-	mr_json "$report" "$1.stages_ns" | grep -o '"[a-z]*":[1-9]' | tr -d '":0-9' | sort -u |
-		grep -vxE 'library|return' | xargs
-}
-
-trace mr_stages.bt 64K
+explain mr_stages.bt
 is "  registrations: count and time are those of mr_probe" \
 	"$(sum 'cases[*].reg[*]' kernel_total_ns)" "$(printed reg_all_sum_ns 64)"
 is "  deregistrations: count and time are those of mr_probe" \
 	"$(sum 'cases[*].dereg[*]' kernel_total_ns)" "$(printed dereg_all_sum_ns 64)"
 for op in reg dereg; do
-	like "  $op has stages" "$([ $op = reg ] && echo pin || echo unpin)" "$(happened "cases[*].${op}[*]")"
-	for stage in $(happened "cases[*].${op}[*]"); do
-		wanted=$(mr_json "$report" "cases[*].${op}[*]" "stages_ns.$stage" | grep -c '^[1-9]')
-		got=$(printed "${op}_sum_ns" "64, $stage")
-		is "  $op $stage: count and time are those of mr_probe" \
-			"count $wanted $(sum "cases[*].${op}[*]" "stages_ns.$stage" | cut -d' ' -f3-)" "$got"
-		is "  $op $stage: all of them are in its histogram" "$wanted" \
-			"$(samples "${op}_ns" "64, $stage")"
-	done
-	is "  $op: no other stage" "$(happened "cases[*].${op}[*]" | wc -w)" \
-		"$(grep -c "^@${op}_sum_ns\[" "$out")"
-	is "  $op: the histogram of the whole" "$count" "$(samples "${op}_all_ns" 64)"
+	stages=$(stages_reported $op)
+	is "  $op: count and time of each stage are those of mr_probe" "$stages" "$(stages_printed $op)"
+	is "  $op: each has all of them in its histogram" "$(awk '{ print "64,", $1, $3 }' <<<"$stages")" \
+		"$(samples ${op}_ns)"
+	is "  $op: so has the whole" "64 $count" "$(samples ${op}_all_ns)"
 done
+like "  pin and unpin are among them" "pin count $count .*unpin count $count " \
+	"$(stages_printed reg | xargs) $(stages_printed dereg | xargs)"
 
-# Each size in its class.
-while read -r size class; do
-	trace mr_stages.bt "$size"
-	is "  $size is in class $class KiB" "$count" "$(printed reg_all_sum_ns "$class" | cut -d' ' -f2)"
-done <<-'END'
-	4K 4
-	8K 64
-	1M 1024
-	2M 16384
-END
+# 60, 64 and 68 KiB: the last is in the next class.
+trace mr_stages.bt mr_reg --size 61440 --count 3
+is "  each size is in its class" "2 1 2 1" "$(for op in reg dereg; do
+	for class in 64 1024; do printed ${op}_all_sum_ns $class | cut -d' ' -f2; done
+done | xargs)"
 
-# A failure has its errno.
-run "$scripts/mr_stages.bt" -c "$(command -v mr_probe) explain --size 64K --unmapped --count 1 --warmup 0"
-like "mr_stages.bt counts a failure by its errno" '@reg_failed\[14\]: 1' "$(cat "$out")"
+trace mr_stages.bt mr_reg --count 2 --unmapped
+like "  whose failures are counted by their errno" '@reg_failed\[14\]: 2' "$(cat "$out")"
 
-trace mr_join.bt 64K
+explain mr_join.bt
 for op in reg dereg; do
 	kernel=$(process ${op}_kernel_ns mr_probe)
 	: "${kernel:=0}"
@@ -105,19 +110,16 @@ for op in reg dereg; do
 	is "  $op: nothing is unjoined" "" "$(grep -E "^@${op}_(user|kernel)_only\[mr_probe" "$out")"
 done
 
-join() { # OPTION...: mr_join.bt during mr_reg
-	run "$scripts/mr_join.bt" -c "$(command -v mr_reg) $*"
-	is "mr_join.bt runs during mr_reg $*" "0 " "$ended $(cat "$tmp/err")"
-}
-
-join --count 3 --leave exit
+trace mr_join.bt mr_reg --count 3 --leave exit
 is "  the program's calls" "3 " \
 	"$(process reg_user_ns mr_reg | cut -d' ' -f2) $(process dereg_user_ns mr_reg)"
 is "  and the kernel's own deregistrations at its exit" 3 "$(counted dereg_kernel_only mr_reg)"
-join --count 2 --by-write
+
+trace mr_join.bt mr_reg --count 2 --by-write
 is "  which does not call the library" " 2 2" "$(process reg_user_ns mr_reg) $(counted \
 	reg_kernel_only mr_reg) $(counted dereg_kernel_only mr_reg)"
-join --count 2 --unmapped
+
+trace mr_join.bt mr_reg --count 2 --unmapped
 is "  whose calls fail in the kernel" "2 " \
 	"$(process reg_user_ns mr_reg | cut -d' ' -f2) $(counted reg_user_only mr_reg)"
 
