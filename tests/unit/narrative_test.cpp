@@ -35,6 +35,15 @@ TEST(SharesTest, AddUpToTheWhole) {
   EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 100.0, 1e-9);
 }
 
+TEST(SharesTest, OneOutlierDoesNotDecide) {
+  KernelRecord outlier = test::MakeReg(1000, 10);
+  outlier.total_ns += 1'000'000;
+  outlier.stage_ns.at(MRSCOPE_REG_UVERBS) += 1'000'000;
+  const auto report =
+      test::MakeExplainReport({WithPin(1000, 1, 1), WithPin(1000, 1, 1), outlier}, {});
+  EXPECT_EQ(LargestStages(Summarize(report.cases[0].reg)).front(), Index(RegStage::kPin));
+}
+
 TEST(LargestStagesTest, ThreeAtLeastAndAllLargeOnes) {
   auto report = test::MakeExplainReport({WithPin(100000, 256, 256)}, {});
   EXPECT_EQ(LargestStages(Summarize(report.cases[0].reg)).size(), 3U);

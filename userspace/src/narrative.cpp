@@ -234,11 +234,14 @@ void AddSentences(const Text (&texts)[N], const ExplainCase& one,
 }  // namespace
 
 std::vector<double> Shares(const Summary& summary) {
+  Nanoseconds whole{0};
+  for (const auto& stage : summary.stages) whole += stage ? stage->p50 : Nanoseconds{0};
   std::vector<double> shares;
-  const double whole = summary.total ? static_cast<double>(summary.total->sum.count()) : 0.0;
+  shares.reserve(summary.stages.size());
   for (const auto& stage : summary.stages) {
-    shares.push_back(stage && whole > 0 ? 100 * static_cast<double>(stage->sum.count()) / whole
-                                        : 0.0);
+    shares.push_back(stage && whole.count() > 0 ? 100 * static_cast<double>(stage->p50.count()) /
+                                                      static_cast<double>(whole.count())
+                                                : 0.0);
   }
   return shares;
 }

@@ -14,7 +14,8 @@
 
 namespace mrscope {
 
-// Share of each stage in the sum of all totals, in %; 0 where not observed.
+// Share of each stage's p50 in the sum of them all, in %; 0 where not observed.
+// Not of the sums: one preempted registration would speak louder than the rest.
 std::vector<double> Shares(const Summary& summary);
 
 // The successful operation of median total, whose counts stand for the rest;
