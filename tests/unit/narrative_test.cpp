@@ -36,11 +36,12 @@ TEST(SharesTest, AddUpToTheWhole) {
 }
 
 TEST(SharesTest, OneOutlierDoesNotDecide) {
-  KernelRecord outlier = test::MakeReg(1000, 10);
+  KernelRecord outlier = test::MakeReg(100'000, 10);
   outlier.total_ns += 1'000'000;
   outlier.stage_ns.at(MRSCOPE_REG_UVERBS) += 1'000'000;
-  const auto report =
-      test::MakeExplainReport({WithPin(1000, 1, 1), WithPin(1000, 1, 1), outlier}, {});
+  KernelRecord second = WithPin(1000, 1, 1);
+  second.start_ns += 10'000;
+  const auto report = test::MakeExplainReport({WithPin(1000, 1, 1), second, outlier}, {});
   EXPECT_EQ(LargestStages(Summarize(report.cases[0].reg)).front(), Index(RegStage::kPin));
 }
 
