@@ -10,7 +10,6 @@
 #include <getopt.h>
 #include <infiniband/verbs.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <span>
 #include <stdexcept>
