@@ -9,7 +9,7 @@
 namespace mrscope {
 namespace {
 
-constexpr std::size_t kFlushAt = 64 * 1024;
+constexpr std::size_t kFlushAt = 65536;
 
 // Length of the UTF-8 character at the start of `text`, 0 if it is none.
 std::size_t Utf8Length(std::string_view text) {
