@@ -92,8 +92,9 @@ int Explain(const Flags& flags) {
   for (const auto& one : report->cases) {
     if (!one.failure) continue;
     return Fail({mrscope::ErrorKind::kFailed, 0,
-                 "registration failed with " + one.failure->error + " in stage " +
-                     one.failure->stage.value_or("unknown") + ": " + one.failure->explanation});
+                 "registration failed with " + one.failure->error +
+                     (one.failure->stage ? " in stage " + *one.failure->stage : "") + ": " +
+                     one.failure->explanation});
   }
   return kDone;
 }
