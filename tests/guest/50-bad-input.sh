@@ -43,6 +43,7 @@ says "JSON to a folder that is not there" 1 '/no/such' \
 
 says "unknown device" 3 'mlx5_9.*rxe0|rxe0.*mlx5_9' mr_probe explain --device mlx5_9
 echo 0 >/proc/sys/vm/nr_hugepages
+echo 0 >/proc/sys/vm/nr_overcommit_hugepages
 says "no huge pages" 3 'nr_hugepages' mr_probe explain --buffer huge2m
 says "explain without permission" 3 'root' "${nobody[@]}" mr_probe explain
 says "record without permission" 3 'root' "${nobody[@]}" mr_probe record -- true
