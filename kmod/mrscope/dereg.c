@@ -4,7 +4,6 @@
  * closing of a file (the exit of a process), in the removal of a device, or in
  * a registration that is undone.
  */
-#include <linux/bitmap.h>
 #include <linux/list.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -35,9 +34,8 @@ static u32 mrs_destroy_reason(enum rdma_remove_reason reason,
 {
 	switch (reason) {
 	case RDMA_REMOVE_DESTROY:
-		return bitmap_empty(attrs->attr_present,
-				    UVERBS_API_ATTR_BKEY_LEN) ?
-			MRSCOPE_ENTRY_WRITE : MRSCOPE_ENTRY_IOCTL;
+		return mrs_by_ioctl(attrs) ? MRSCOPE_ENTRY_IOCTL :
+					     MRSCOPE_ENTRY_WRITE;
 	case RDMA_REMOVE_CLOSE:
 		return MRSCOPE_ENTRY_CLEANUP;
 	case RDMA_REMOVE_ABORT:
@@ -239,20 +237,18 @@ static int mrs_unmap_return(struct kretprobe_instance *ri,
 	return 0;
 }
 
-#define SYMBOLS(...)	((const char *const []){ __VA_ARGS__, NULL })
-
 struct mrs_probe mrs_dereg_probes[] = {
 	{ .boundary = MRS_B_UNMAP, .on_call = mrs_unmap_call,
 	  .on_return = mrs_unmap_return, .need = MRS_DEEP_REAL_DMA,
-	  .symbols = SYMBOLS("dma_unmap_sg_attrs") },
+	  .symbols = MRS_SYMBOLS("dma_unmap_sg_attrs") },
 	{ .boundary = MRS_B_RELEASE, .on_call = mrs_release_call,
 	  .on_return = mrs_release_return,
-	  .symbols = SYMBOLS("ib_umem_release") },
+	  .symbols = MRS_SYMBOLS("ib_umem_release") },
 	{ .boundary = MRS_B_DEREG, .on_call = mrs_dereg_call,
 	  .on_return = mrs_dereg_return, .op = MRSCOPE_OP_DEREG,
-	  .symbols = SYMBOLS("ib_dereg_mr_user") },
+	  .symbols = MRS_SYMBOLS("ib_dereg_mr_user") },
 	{ .boundary = MRS_B_DESTROY, .on_entry = mrs_destroy_entry,
-	  .symbols = SYMBOLS("uverbs_destroy_uobject",
+	  .symbols = MRS_SYMBOLS("uverbs_destroy_uobject",
 			     "uverbs_destroy_uobject.isra.0",
 			     "uverbs_destroy_uobject.constprop.0",
 			     "uverbs_destroy_uobject.part.0") },

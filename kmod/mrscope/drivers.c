@@ -31,8 +31,6 @@ const struct mrs_driver *mrs_driver_find(const char *name)
 	return NULL;
 }
 
-#define SYMBOLS(...)	((const char *const []){ __VA_ARGS__, NULL })
-
 struct mrs_probe mrs_driver_probes[] = {
 	/*
 	 * rxe: 6.12 takes the index from its pool, then draws the variant, then
@@ -41,7 +39,7 @@ struct mrs_probe mrs_driver_probes[] = {
 	 * draws the variant while it builds its table.
 	 */
 	{ .boundary = MRS_B_KEY, .on_entry = mrs_key_entry,
-	  .symbols = SYMBOLS("rxe_alloc", "__rxe_add_to_pool") },
+	  .symbols = MRS_SYMBOLS("rxe_alloc", "__rxe_add_to_pool") },
 };
 
 const unsigned int mrs_driver_nprobes = ARRAY_SIZE(mrs_driver_probes);

@@ -118,6 +118,9 @@ struct mrs_probe {
 
 #define MRS_BATCH	32		/* probes armed or disarmed in one go */
 
+/* The names of a probed function, the one to prefer first. */
+#define MRS_SYMBOLS(...)	((const char *const []){ __VA_ARGS__, NULL })
+
 extern struct mutex mrs_lock;		/* arming, devices, configuration */
 extern struct list_head mrs_probes;
 extern bool mrs_enabled;
@@ -390,7 +393,10 @@ void mrs_calibrate(void);
 /* Writes "pass" or "fail: why" into @why; returns 0 or -EIO. */
 int mrs_selftest(char *why, size_t len);
 
-/* ---- handlers, shared with the calibration ---- */
+/* ---- handlers, shared with the calibration and the tables ---- */
+
+struct uverbs_attr_bundle;
+bool mrs_by_ioctl(const struct uverbs_attr_bundle *attrs);
 
 int mrs_reg_root_call(struct kretprobe_instance *ri, struct pt_regs *regs);
 int mrs_reg_root_return(struct kretprobe_instance *ri, struct pt_regs *regs);

@@ -20,13 +20,8 @@ u64 mrs_outside_umems(void)
 	return atomic64_read(&mrs_outside);
 }
 
-static unsigned long mrs_arg(struct pt_regs *regs, unsigned int n)
-{
-	return regs_get_kernel_argument(regs, n);
-}
-
 /* The ioctl path fills the presence bitmap of its attributes, write does not. */
-static bool mrs_by_ioctl(const struct uverbs_attr_bundle *attrs)
+bool mrs_by_ioctl(const struct uverbs_attr_bundle *attrs)
 {
 	return !bitmap_empty(attrs->attr_present, UVERBS_API_ATTR_BKEY_LEN);
 }
@@ -55,7 +50,7 @@ int mrs_reg_root_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 
 	mrs_hit(p);
 	if (entry == MRSCOPE_ENTRY_IOCTL) {
-		attrs = (void *)mrs_arg(regs, 0);
+		attrs = (void *)regs_get_kernel_argument(regs, 0);
 		if (mrs_by_ioctl(attrs))
 			called = mrs_syscall_entry();
 		else
@@ -423,7 +418,7 @@ static int mrs_dma_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 
 	if (!f)
 		return 1;
-	sgt = (void *)mrs_arg(regs, 1);
+	sgt = (void *)regs_get_kernel_argument(regs, 1);
 	f->sgt = sgt;
 	f->rec.sg_entries = sgt->orig_nents;
 	return 0;
@@ -455,7 +450,7 @@ static int mrs_virt_dma_call(struct kretprobe_instance *ri,
 
 	if (!f)
 		return 1;
-	f->rec.sg_entries = mrs_arg(regs, 2);
+	f->rec.sg_entries = regs_get_kernel_argument(regs, 2);
 	return 0;
 }
 
@@ -532,60 +527,58 @@ static void mrs_finish_entry(struct mrs_probe *p, const struct mrs_args *args)
 		mrs_know_device(f, mr->device);
 }
 
-#define SYMBOLS(...)	((const char *const []){ __VA_ARGS__, NULL })
-
 /* Inner boundaries first: the last one armed completes a record. */
 struct mrs_probe mrs_reg_probes[] = {
 	{ .boundary = MRS_B_COMMIT, .on_entry = mrs_commit_entry,
-	  .symbols = SYMBOLS("rdma_alloc_commit_uobject") },
+	  .symbols = MRS_SYMBOLS("rdma_alloc_commit_uobject") },
 	{ .boundary = MRS_B_FINISH, .on_entry = mrs_finish_entry,
-	  .symbols = SYMBOLS("rdma_restrack_new") },
+	  .symbols = MRS_SYMBOLS("rdma_restrack_new") },
 	{ .boundary = MRS_B_PAGE_SIZE, .on_call = mrs_page_size_call,
 	  .on_return = mrs_page_size_return,
-	  .symbols = SYMBOLS("ib_umem_find_best_pgsz") },
+	  .symbols = MRS_SYMBOLS("ib_umem_find_best_pgsz") },
 	{ .boundary = MRS_B_DMA, .on_call = mrs_virt_dma_call,
 	  .on_return = mrs_virt_dma_return,
-	  .symbols = SYMBOLS("ib_dma_virt_map_sg") },
+	  .symbols = MRS_SYMBOLS("ib_dma_virt_map_sg") },
 	{ .boundary = MRS_B_DMA, .on_call = mrs_dma_call,
 	  .on_return = mrs_dma_return, .need = MRS_REAL_DMA,
-	  .symbols = SYMBOLS("dma_map_sgtable") },
+	  .symbols = MRS_SYMBOLS("dma_map_sgtable") },
 	{ .boundary = MRS_B_MIGRATE, .on_entry = mrs_migrate_entry,
-	  .need = MRS_DEEP, .symbols = SYMBOLS("migrate_pages") },
+	  .need = MRS_DEEP, .symbols = MRS_SYMBOLS("migrate_pages") },
 	{ .boundary = MRS_B_SLOW, .on_call = mrs_slow_call,
 	  .on_return = mrs_slow_return, .need = MRS_DEEP,
-	  .symbols = SYMBOLS("__gup_longterm_locked",
+	  .symbols = MRS_SYMBOLS("__gup_longterm_locked",
 			     "__gup_longterm_locked.isra.0",
 			     "__gup_longterm_locked.constprop.0",
 			     "__gup_longterm_locked.part.0") },
 	{ .boundary = MRS_B_PIN, .on_call = mrs_pin_call,
 	  .on_return = mrs_pin_return,
-	  .symbols = SYMBOLS("pin_user_pages_fast") },
+	  .symbols = MRS_SYMBOLS("pin_user_pages_fast") },
 	{ .boundary = MRS_B_ATTACH, .on_call = mrs_attach_call,
 	  .on_return = mrs_attach_return,
-	  .symbols = SYMBOLS("ib_umem_dmabuf_get_pinned") },
+	  .symbols = MRS_SYMBOLS("ib_umem_dmabuf_get_pinned") },
 	{ .boundary = MRS_B_ATTACH, .on_call = mrs_attach_call,
 	  .on_return = mrs_attach_return,
-	  .symbols = SYMBOLS("ib_umem_dmabuf_get") },
+	  .symbols = MRS_SYMBOLS("ib_umem_dmabuf_get") },
 	{ .boundary = MRS_B_UMEM, .on_entry = mrs_umem_entry,
-	  .symbols = SYMBOLS("ib_umem_get") },
+	  .symbols = MRS_SYMBOLS("ib_umem_get") },
 	{ .boundary = MRS_B_UVERBS, .on_call = mrs_reg_root_call,
 	  .on_return = mrs_reg_root_return,
 	  .op = MRSCOPE_OP_REG, .entry = MRSCOPE_ENTRY_IOCTL,
-	  .symbols = SYMBOLS("ib_uverbs_reg_mr") },
+	  .symbols = MRS_SYMBOLS("ib_uverbs_reg_mr") },
 	{ .boundary = MRS_B_UVERBS, .on_call = mrs_reg_root_call,
 	  .on_return = mrs_reg_root_return,
 	  .op = MRSCOPE_OP_REREG, .entry = MRSCOPE_ENTRY_IOCTL,
-	  .symbols = SYMBOLS("ib_uverbs_rereg_mr") },
+	  .symbols = MRS_SYMBOLS("ib_uverbs_rereg_mr") },
 	{ .boundary = MRS_B_UVERBS, .on_call = mrs_reg_root_call,
 	  .on_return = mrs_reg_root_return,
 	  .op = MRSCOPE_OP_REG_DMABUF, .entry = MRSCOPE_ENTRY_IOCTL,
-	  .symbols = SYMBOLS("ib_uverbs_handler_UVERBS_METHOD_REG_DMABUF_MR") },
+	  .symbols = MRS_SYMBOLS("ib_uverbs_handler_UVERBS_METHOD_REG_DMABUF_MR") },
 	{ .boundary = MRS_B_UVERBS, .on_call = mrs_reg_root_call,
 	  .on_return = mrs_reg_root_return,
 	  .op = MRSCOPE_OP_REG, .entry = MRSCOPE_ENTRY_KERNEL,
-	  .symbols = SYMBOLS("ib_reg_user_mr") },
+	  .symbols = MRS_SYMBOLS("ib_reg_user_mr") },
 	{ .boundary = MRS_B_IOCTL, .on_entry = mrs_ioctl_entry,
-	  .symbols = SYMBOLS("ib_uverbs_ioctl") },
+	  .symbols = MRS_SYMBOLS("ib_uverbs_ioctl") },
 };
 
 const unsigned int mrs_reg_nprobes = ARRAY_SIZE(mrs_reg_probes);
