@@ -454,7 +454,9 @@ static const char *mrs_probe_reason(const struct mrs_probe *p)
 		       "no device maps through the DMA API" :
 		       "only in deep mode";
 	if (p->error == -ENOENT)
-		return "no such symbol: module not loaded, or another name";
+		return p->optional ?
+		       "no such symbol: not every kernel has it" :
+		       "no such symbol: module not loaded, or another name";
 	return "the kernel refuses a probe there";
 }
 

@@ -189,15 +189,20 @@ static int mrs_release_call(struct kretprobe_instance *ri,
 
 	mrs_hit(mrs_probe_of(ri));
 	f->n_pair++;
-	if (umem->is_dmabuf || umem->is_odp) {
+	if (umem->is_dmabuf) {
 		mrs_advance(f, MRSCOPE_DEREG_UNMAP, now);
 		return 0;
 	}
 	f->rec.addr = umem->address;
 	f->rec.length = umem->length;
+	f->rec.flags |= MRSCOPE_F_ADDR;
+	if (umem->is_odp) {
+		mrs_advance(f, MRSCOPE_DEREG_UNMAP, now);
+		return 0;
+	}
 	f->rec.pages = ib_umem_num_pages((struct ib_umem *)umem);
 	f->rec.sg_entries = umem->sgt_append.sgt.orig_nents;
-	f->rec.flags |= MRSCOPE_F_ADDR | MRSCOPE_F_UMEM;
+	f->rec.flags |= MRSCOPE_F_UMEM;
 	mrs_advance(f, mrs_device_real_dma(f->rec.dev) ?
 		       MRSCOPE_DEREG_UNMAP : MRSCOPE_DEREG_UNPIN, now);
 	return 0;

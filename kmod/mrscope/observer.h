@@ -85,6 +85,8 @@ typedef void (*mrs_entry_handler_t)(struct mrs_probe *p,
  * @addr: the function, for probes by address
  * @op: enum mrscope_op that begins here, for roots
  * @entry: enum mrscope_entry, for roots
+ * @method: a root whose request is in attributes, not in a command
+ * @optional: not every kernel has the function, and none the less for it
  * @need: when to arm
  * @on_entry: handler of an entry-only probe, NULL for a pair; preemption is off
  * @on_call: entry handler of a pair; non-zero: the return is of no interest
@@ -101,6 +103,8 @@ struct mrs_probe {
 	void *addr;
 	u8 op;
 	u8 entry;
+	bool method;
+	bool optional;
 	enum mrs_need need;
 	mrs_entry_handler_t on_entry;
 	kretprobe_handler_t on_call;

@@ -159,6 +159,10 @@ static void mrs_account_reg(struct mrs_frame *f)
 		}
 	}
 
+	/* That nothing was pinned is known, too. */
+	if (r->observed & BIT(MRSCOPE_REG_PIN))
+		r->flags |= MRSCOPE_F_PIN;
+
 	if (r->observed & BIT(MRSCOPE_REG_UNWIND))
 		return;
 	if (failed)

@@ -75,18 +75,25 @@ int mrs_reg_root_call(struct kretprobe_instance *ri, struct pt_regs *regs)
  * The core refused before it called the driver: what was asked for is still in
  * the caller's buffer.  It may have been paged out; then it stays unknown.
  */
-static void mrs_read_request(struct mrs_frame *f)
+static void mrs_read_request(const struct mrs_probe *p, struct mrs_frame *f)
 {
 	const struct uverbs_attr_bundle *attrs = f->attrs;
-	const struct ib_udata *in = &attrs->ucore;
 	struct ib_uverbs_reg_mr cmd;
 
 	/* Set once the core has allocated the object. */
 	if (attrs->context)
 		mrs_know_device(f, attrs->context->device);
-	if (f->rec.op != MRSCOPE_OP_REG || in->inlen < sizeof(cmd) ||
-	    copy_from_user_nofault(&cmd, in->inbuf, sizeof(cmd)))
+	if (f->rec.op != MRSCOPE_OP_REG)
 		return;
+	if (p->method) {
+		/* Its command buffer is not set. */
+		if (!mrs_method_request(attrs, &cmd))
+			return;
+	} else if (attrs->ucore.inlen < sizeof(cmd) ||
+		   copy_from_user_nofault(&cmd, attrs->ucore.inbuf,
+					  sizeof(cmd))) {
+		return;
+	}
 	f->rec.addr = cmd.start;
 	f->rec.length = cmd.length;
 	f->rec.iova = cmd.hca_va;
@@ -114,7 +121,7 @@ int mrs_reg_root_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 		ret = (int)regs_return_value(regs);
 
 	if (f->attrs && ret && !f->driver_seen)
-		mrs_read_request(f);
+		mrs_read_request(p, f);
 	f->attrs = NULL;
 
 	if (!ret && f->rec.op != MRSCOPE_OP_REREG &&
@@ -273,7 +280,29 @@ int mrs_key_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 
 /* ---- umem ---- */
 
-/* ib_umem_get(device, addr, size, access) */
+/*
+ * The last resort where the compiler has left no other: what all ways of
+ * pinning a described buffer call.
+ */
+#define MRS_UMEM_DESC	"ib_umem_get_desc"
+
+/* ib_umem_get(device, addr, size, access), or by MRS_UMEM_DESC */
+static void mrs_know_umem(const struct mrs_probe *p, struct mrs_frame *f,
+			  const struct mrs_args *args)
+{
+	mrs_know_device(f, (void *)mrs_argument(args, 0));
+	if (p->symbol && !strcmp(p->symbol, MRS_UMEM_DESC)) {
+		mrs_described((void *)mrs_argument(args, 1), &f->rec.addr,
+			      &f->rec.length);
+		f->rec.access = mrs_argument(args, 2);
+	} else {
+		f->rec.addr = mrs_argument(args, 1);
+		f->rec.length = mrs_argument(args, 2);
+		f->rec.access = mrs_argument(args, 3);
+	}
+	f->rec.flags |= MRSCOPE_F_ADDR | MRSCOPE_F_ACCESS;
+}
+
 void mrs_umem_entry(struct mrs_probe *p, const struct mrs_args *args)
 {
 	struct mrs_frame *f = mrs_reg_running();
@@ -287,13 +316,8 @@ void mrs_umem_entry(struct mrs_probe *p, const struct mrs_args *args)
 	mrs_hit(p);
 	f->n_entry++;
 	mrs_advance(f, MRSCOPE_REG_ACCOUNT, now);
-	if (!f->driver_seen) {
-		mrs_know_device(f, (void *)mrs_argument(args, 0));
-		f->rec.addr = mrs_argument(args, 1);
-		f->rec.length = mrs_argument(args, 2);
-		f->rec.access = mrs_argument(args, 3);
-		f->rec.flags |= MRSCOPE_F_ADDR | MRSCOPE_F_ACCESS;
-	}
+	if (!f->driver_seen)
+		mrs_know_umem(p, f, args);
 }
 
 static int mrs_attach_call(struct kretprobe_instance *ri, struct pt_regs *regs)
@@ -557,10 +581,19 @@ struct mrs_probe mrs_reg_probes[] = {
 	  .on_return = mrs_attach_return,
 	  .symbols = MRS_SYMBOLS("ib_umem_dmabuf_get_pinned") },
 	{ .boundary = MRS_B_ATTACH, .on_call = mrs_attach_call,
+	  .on_return = mrs_attach_return, .optional = true,
+	  .symbols = MRS_SYMBOLS("ib_umem_dmabuf_get_pinned_with_dma_device") },
+	{ .boundary = MRS_B_ATTACH, .on_call = mrs_attach_call,
+	  .on_return = mrs_attach_return, .optional = true,
+	  .symbols = MRS_SYMBOLS("ib_umem_dmabuf_get_pinned_revocable_and_lock") },
+	{ .boundary = MRS_B_ATTACH, .on_call = mrs_attach_call,
 	  .on_return = mrs_attach_return,
 	  .symbols = MRS_SYMBOLS("ib_umem_dmabuf_get") },
 	{ .boundary = MRS_B_UMEM, .on_entry = mrs_umem_entry,
-	  .symbols = MRS_SYMBOLS("ib_umem_get") },
+	  .symbols = MRS_SYMBOLS("ib_umem_get", "__ib_umem_get_va",
+			     "__ib_umem_get_va.isra.0",
+			     "__ib_umem_get_va.constprop.0",
+			     MRS_UMEM_DESC) },
 	{ .boundary = MRS_B_UVERBS, .on_call = mrs_reg_root_call,
 	  .on_return = mrs_reg_root_return,
 	  .op = MRSCOPE_OP_REG, .entry = MRSCOPE_ENTRY_IOCTL,
@@ -572,7 +605,13 @@ struct mrs_probe mrs_reg_probes[] = {
 	{ .boundary = MRS_B_UVERBS, .on_call = mrs_reg_root_call,
 	  .on_return = mrs_reg_root_return,
 	  .op = MRSCOPE_OP_REG_DMABUF, .entry = MRSCOPE_ENTRY_IOCTL,
+	  .method = true,
 	  .symbols = MRS_SYMBOLS("ib_uverbs_handler_UVERBS_METHOD_REG_DMABUF_MR") },
+	{ .boundary = MRS_B_UVERBS, .on_call = mrs_reg_root_call,
+	  .on_return = mrs_reg_root_return,
+	  .op = MRSCOPE_OP_REG, .entry = MRSCOPE_ENTRY_IOCTL,
+	  .method = true, .optional = true,
+	  .symbols = MRS_SYMBOLS("ib_uverbs_handler_UVERBS_METHOD_REG_MR") },
 	{ .boundary = MRS_B_UVERBS, .on_call = mrs_reg_root_call,
 	  .on_return = mrs_reg_root_return,
 	  .op = MRSCOPE_OP_REG, .entry = MRSCOPE_ENTRY_KERNEL,

@@ -8,7 +8,7 @@ set -uo pipefail
 
 debugfs=/sys/kernel/debug/mrscope
 tracefs=/sys/kernel/tracing
-module=$MRSCOPE_BUILD/kmod/mrscope/mrscope.ko
+module=$MRSCOPE_KMOD/mrscope/mrscope.ko
 PATH=$MRSCOPE_BUILD/tests/guest:$PATH
 # shellcheck disable=SC2034  # for the tests
 suite=$MRSCOPE_SUITE

@@ -71,6 +71,34 @@ kernel_release() { # ROOT_DIR
 	cat "$1/kernel-release"
 }
 
+# Kernels that we build ourselves: the fragments in tools/vm/kernel/.
+kernel_check() { # KERNEL
+	[ "$1" = stock ] || { [ "$1" != base ] && [ -e "$VM_DIR/kernel/$1.config" ]; } ||
+		die "no kernel '$1'; there are: stock, debug"
+}
+
+# Where the modules for a kernel are built, in the repository.
+kmod_dir() { # SUITE KERNEL
+	if [ "$2" = stock ]; then echo "build/$1/kmod"; else echo "build/$1/kmod-$2"; fi
+}
+
+# To be raised when tools/vm/build-kernel makes something else of the same input.
+readonly KERNEL_RECIPE=1
+
+# The folder of a kernel of our own; by the version of its source, which is that
+# of the suite's own kernel, and by its configuration.
+kernel_dir() { # SUITE KERNEL
+	local hash
+	hash=$(
+		{
+			echo "$KERNEL_RECIPE"
+			kernel_release "$("$VM_DIR/build-root" "$1")"
+			cat "$VM_DIR/kernel/base.config" "$VM_DIR/kernel/$2.config" "$VM_DIR/packages/kernel"
+		} | sha256sum | cut -c1-12
+	)
+	printf '%s/kernels/%s-%s-%s\n' "$CACHE" "$1" "$2" "$hash"
+}
+
 # Run the calling script again as root, if it is not root yet.
 become_root() { # "$@" of the script
 	[ "$(id -u)" -ne 0 ] || return 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
 // To be preloaded (LD_PRELOAD) into any program: writes each of its calls of
-// ibv_reg_mr() and ibv_dereg_mr() to the file named by MR_LOG (call_log.h),
+// ibv_reg_mr() and its kind and ibv_dereg_mr() to the file named by MR_LOG (call_log.h),
 // and otherwise leaves them as they are.
 
 #include <dlfcn.h>
@@ -71,6 +71,15 @@ ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length, std::uint64
   static const auto next = Next<decltype(ibv_reg_mr_iova2)>("ibv_reg_mr_iova2");
   ++depth;
   return Registered(next(pd, addr, length, iova, access), addr, length, access);
+}
+
+// Of rdma-core 65 and newer, whose examples use it.
+ibv_mr* ibv_reg_buf_mr(ibv_pd* pd, struct ibv_buf* buf, void* addr, std::size_t length,
+                       int access) {
+  static const auto next = Next<decltype(ibv_reg_buf_mr)>("ibv_reg_buf_mr");
+  ++depth;
+  return Registered(next(pd, buf, addr, length, access), addr, length,
+                    static_cast<unsigned>(access));
 }
 
 int ibv_dereg_mr(ibv_mr* mr) {

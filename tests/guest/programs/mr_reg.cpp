@@ -4,10 +4,11 @@
 // the kernel.
 //
 // Usage: mr_reg [--size N] [--count N] [--access FLAGS] [--untouched]
-//               [--read-only | --unmapped] [--by-write | --bad-answer]
+//               [--read-only | --unmapped] [--by-write | --by-method | --bad-answer]
 //               [--leave HOW]
 //   --size N       of the first; each further one is a page longer
 //   --by-write     ask by write(2), as old libraries did, instead of ioctl(2)
+//   --by-method    ask by the ioctl method of newer kernels
 //   --bad-answer   by write, and where no answer can be put
 //   --leave HOW    exit   end without deregistering
 //                  kill   be killed by SIGKILL
@@ -32,6 +33,7 @@
 
 #include "call_log.h"
 #include "device.h"
+#include "method_command.h"
 #include "mrscope/access.h"
 #include "options.h"
 #include "write_command.h"
@@ -80,6 +82,16 @@ class WriteRegistration : public Registration {
   std::uint32_t handle_;
 };
 
+class MethodRegistration : public Registration {
+ public:
+  MethodRegistration(int fd, std::uint32_t handle) : fd_(fd), handle_(handle) {}
+  int Deregister() override { return DeregMrByMethod(fd_, handle_); }
+
+ private:
+  int fd_;
+  std::uint32_t handle_;
+};
+
 std::unique_ptr<Registration> ByLibrary(const Device& device, Call& call) {
   // Not a constant, so the macro takes the way that knows optional flags.
   ibv_mr* mr = ibv_reg_mr(device.pd.get(), reinterpret_cast<void*>(call.addr), call.length,
@@ -110,6 +122,20 @@ std::unique_ptr<Registration> ByWrite(const Device& device, Call& call, bool bad
   return std::make_unique<WriteRegistration>(fd, answer.mr_handle);
 }
 
+std::unique_ptr<Registration> ByMethod(const Device& device, Call& call) {
+  const int fd = device.context.get()->cmd_fd;
+  const std::uint32_t handle = RegMrByMethod(fd, device.pd.get()->handle, call);
+  if (call.error != 0) return nullptr;
+  return std::make_unique<MethodRegistration>(fd, handle);
+}
+
+std::unique_ptr<Registration> Register(const Options& options, const Device& device, Call& call) {
+  if (options.Flag("--by-method")) return ByMethod(device, call);
+  const bool bad_answer = options.Flag("--bad-answer");
+  if (bad_answer || options.Flag("--by-write")) return ByWrite(device, call, bad_answer);
+  return ByLibrary(device, call);
+}
+
 void Say(const Call& call) { std::cout << FormatCall(call) << std::flush; }
 
 [[noreturn]] void Leave(const std::string& how) {
@@ -130,8 +156,6 @@ void Say(const Call& call) { std::cout << FormatCall(call) << std::flush; }
 void Run(const Options& options, std::uint32_t access) {
   const Device device;
   const std::uint64_t count = options.Number("--count");
-  const bool by_write = options.Flag("--by-write");
-  const bool bad_answer = options.Flag("--bad-answer");
   std::vector<std::pair<Call, std::unique_ptr<Registration>>> made;
   for (std::uint64_t i = 0; i < count; ++i) {
     Call call;
@@ -139,8 +163,7 @@ void Run(const Options& options, std::uint32_t access) {
     call.length = options.Number("--size") + i * kPage;
     call.addr = reinterpret_cast<std::uintptr_t>(Memory(options, call.length));
     call.access = access;
-    auto registration =
-        by_write || bad_answer ? ByWrite(device, call, bad_answer) : ByLibrary(device, call);
+    auto registration = Register(options, device, call);
     Say(call);
     if (registration) made.emplace_back(call, std::move(registration));
   }
@@ -162,6 +185,7 @@ int main(int argc, char** argv) {
                                                                  {"--read-only", ""},
                                                                  {"--unmapped", ""},
                                                                  {"--by-write", ""},
+                                                                 {"--by-method", ""},
                                                                  {"--bad-answer", ""},
                                                                  {"--leave", "no"}});
   const auto access = mrscope::ParseAccess(options.Text("--access"));
