@@ -19,7 +19,7 @@ static struct dentry *mrs_dir;
 static int mrs_status_show(struct seq_file *m, void *unused)
 {
 	mutex_lock(&mrs_lock);
-	seq_printf(m, "mrscope %s\n", MRS_VERSION);
+	seq_printf(m, "mrscope %s\n", MRSCOPE_VERSION);
 	seq_printf(m, "enabled %d\n", mrs_enabled);
 	seq_printf(m, "deep %d\n", mrs_deep);
 	seq_printf(m, "keys %d\n", mrs_keys);

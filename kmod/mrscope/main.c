@@ -139,4 +139,4 @@ module_exit(mrs_exit);
 MODULE_DESCRIPTION("Observer of RDMA memory registration");
 MODULE_AUTHOR("mrscope authors");
 MODULE_LICENSE("GPL");
-MODULE_VERSION(MRS_VERSION);
+MODULE_VERSION(MRSCOPE_VERSION);

@@ -20,8 +20,8 @@
 
 #include "compat.h"
 #include "mrscope.h"
+#include "mrscope_version.h"
 
-#define MRS_VERSION	"0.1"
 #define MRS_STAGES	MRSCOPE_REG_STAGES	/* the larger of the two */
 
 static_assert((int)MRSCOPE_DEREG_STAGES <= (int)MRS_STAGES);

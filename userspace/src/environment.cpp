@@ -21,6 +21,7 @@
 #include "mrscope/file.h"
 #include "mrscope/limits.h"
 #include "mrscope/module.h"
+#include "mrscope_version.h"
 
 namespace mrscope {
 namespace {
