@@ -86,7 +86,7 @@ lint_shell() {
 	mapfile -t scripts < <(
 		files | while read -r file; do
 			head -c 64 "$file" | grep -aqE '^#!.*\b(ba|busybox )?sh$' && printf '%s\n' "$file"
-			[[ $file != *.sh ]] || printf '%s\n' "$file"
+			[[ $file != *.@(sh|bash) ]] || printf '%s\n' "$file"
 		done | sort -u
 	)
 	shellcheck -x "${scripts[@]}"
