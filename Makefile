@@ -62,7 +62,7 @@ uninstall:
 	rm -rf $(DESTDIR)$(MODDIR)
 	[ -n "$(DESTDIR)" ] || depmod
 	[ ! -e $(BUILD)/install_manifest.txt ] || \
-		sed 's|^|$(DESTDIR)|' $(BUILD)/install_manifest.txt | tr '\n' '\0' | xargs -0r rm -fv
+		tools/uninstall $(BUILD)/install_manifest.txt "$(DESTDIR)"
 
 clean:
 	rm -rf build
