@@ -99,6 +99,11 @@ kernel_dir() { # SUITE KERNEL
 	printf '%s/kernels/%s-%s-%s\n' "$CACHE" "$1" "$2" "$hash"
 }
 
+# A guest's disk of a folder.
+make_disk() { # FOLDER IMAGE
+	mke2fs -q -t ext4 -L mrscope -m 0 -J size=16 -E lazy_itable_init=1 -d "$1" "$2" 4G
+}
+
 # Run the calling script again as root, if it is not root yet.
 become_root() { # "$@" of the script
 	[ "$(id -u)" -ne 0 ] || return 0
