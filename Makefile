@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 MODDIR ?= /lib/modules/$(shell uname -r)/updates/mrscope
 BUILD  := build/host
 
-.PHONY: help demo check check-long bench kmod userspace deps lint install uninstall clean distclean
+.PHONY: help demo check check-long bench kmod userspace deb deps lint install uninstall clean distclean
 
 help:
 	@echo 'make demo        one explained registration, in a guest; installs what it needs'
@@ -18,6 +18,7 @@ help:
 	@echo 'make bench       the benchmarks'
 	@echo 'make kmod        the modules for this kernel, or KDIR=headers, in $(BUILD)/kmod'
 	@echo 'make userspace   the library and programs, in $(BUILD)'
+	@echo 'make deb         the Debian packages for SUITE=bookworm or trixie, in build/SUITE/deb'
 	@echo 'make deps        install what these builds and the guests need (apt-get)'
 	@echo 'make lint        every linter over every source'
 	@echo 'make install     modules into MODDIR, programs into PREFIX; uninstall undoes it'
@@ -44,6 +45,11 @@ kmod:
 
 userspace:
 	@tools/build-userspace $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+
+deb:
+	@tools/vm/prerequisites
+	@tools/vm/build $(SUITE) deb
+	@ls build/$(SUITE)/deb/*.deb
 
 deps:
 	@tools/vm/prerequisites
