@@ -73,7 +73,7 @@ make_in_root() { # SUITE TARGET
 
 # Somebody else's files stay.
 install_and_uninstall() { # SUITE
-	local suite=$1 root=$repo/build/$1/packages/install kernel file
+	local suite=$1 root=$repo/build/$1/packages/install kernel file left
 	kernel=$(cat "$("$vm/build-root" "$suite")/kernel-release")
 	quietly "$vm/build" "$suite"
 	mkdir -p "$root/usr/local/bin"
@@ -84,14 +84,16 @@ install_and_uninstall() { # SUITE
 		usr/local/include/mrscope/explain.h usr/local/share/man/man1/mr_probe.1 \
 		usr/local/share/bash-completion/completions/mr_probe \
 		usr/local/share/mrscope/tracing/mr_stages.bt; do
-		[ -s "$root/$file" ] || echo "# not installed: $file"
 		[ -s "$root/$file" ]
-		result "installs ${file##*/}"
+		result "installs $file"
 	done
 	make_in_root "$suite" uninstall
 	result "make uninstall"
-	find "$root" ! -type d -o -name 'mrscope*' | sed 's/^/# left: /' | tee "$TMPDIR/left"
-	[ "$(wc -l <"$TMPDIR/left")" -eq 1 ]
+	left=$(cd "$root" && find . ! -type d -o -name 'mrscope*')
+	[ "$left" = ./usr/local/bin/other ] || {
+		echo "# left: ${left//$'\n'/ }"
+		false
+	}
 	result "leaves nothing but what was there before"
 }
 
