@@ -180,6 +180,29 @@ TEST(ReportJsonTest, StatusFollowsItsSchema) {
   EXPECT_EQ(document["test"]["result"], "ok");
 }
 
+TEST(ReportJsonTest, HostReportFollowsItsSchemaAndTellsNoSecrets) {
+  KernelRecord failed = test::MakeReg(1000);
+  failed.ret = -EFAULT;
+  failed.failed_stage = MRSCOPE_REG_PIN;
+  HostReport report;
+  report.devices.push_back({{"rxe0", "1.0", 0xffffff, 7}, {}});
+  for (const auto& reg : {test::MakeReg(1000), failed}) {
+    auto cases = test::MakeExplainReport({reg}, {test::MakeDereg(500)}).cases;
+    report.devices[0].trials.push_back({"anon 4 KiB", "", std::move(cases)});
+  }
+  report.devices[0].trials.push_back({"thp 4 MiB", "no huge pages", {}});
+  const json document = Written(report);
+  EXPECT_EQ(Problems(document, "mrscope.report.1.json"), "");
+  const json& trials = document["devices"][0]["trials"];
+  EXPECT_EQ(trials[0]["cases"][0]["reg"]["recorded"], true);
+  EXPECT_EQ(trials[0]["cases"][0]["reg"]["summary"]["stages_ns"]["pin"]["p50"],
+            test::MakeReg(1000).stage_ns[MRSCOPE_REG_PIN]);
+  EXPECT_EQ(trials[1]["cases"][0]["failed_stage"], "pin");
+  EXPECT_EQ(trials[2]["error"], "no huge pages");
+  EXPECT_EQ(document.dump().find("0x"), std::string::npos);
+  EXPECT_EQ(document.dump().find("prog"), std::string::npos);
+}
+
 TEST(ReportJsonTest, RandomRecordsGiveValidDocuments) {
   std::mt19937_64 random(5);
   std::vector<KernelRecord> records;

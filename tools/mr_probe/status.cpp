@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "mrscope/explain.h"
+#include "mrscope/host_report.h"
 #include "mrscope/host_status.h"
 #include "mrscope/report_json.h"
 #include "mrscope/report_text.h"
@@ -17,6 +18,7 @@ namespace {
 
 struct Flags {
   std::string json;
+  std::string report;
   bool test = false;
 };
 
@@ -56,7 +58,24 @@ mrscope::Check RunTest() {
           "", ""};
 }
 
+// The status, and what a few registrations on each device show, for others.
+int Report(const std::string& path) {
+  auto output = Output::Open(path);
+  if (!output) return Fail(output.error());
+  const mrscope::HostReport report = [] {
+    Progress progress;
+    return mrscope::CollectHostReport([&](const std::string& device, const std::string& trial) {
+      progress.Show(device + ": registering " + trial);
+    });
+  }();
+  const auto written = output->Write([&](std::ostream& out) { WriteJson(out, report); },
+                                     [&] { return FormatReport(report.status, nullptr); });
+  if (!written) return Fail(written.error());
+  return report.status.observable() ? kDone : kMissing;
+}
+
 int Status(const Flags& flags) {
+  if (!flags.report.empty()) return Report(flags.report);
   auto output = Output::Open(flags.json);
   if (!output) return Fail(output.error());
   const mrscope::HostStatus status = mrscope::CollectHostStatus();
@@ -82,6 +101,12 @@ void AddStatus(CLI::App& app, Run& run) {
       ->expected(0, 1)
       ->default_str("-");
   command->add_flag("--test", flags->test, "make one registration and check its record");
+  command
+      ->add_option("--report", flags->report,
+                   "make a few registrations on each device and write what they showed,\n"
+                   "without keys and addresses, to this file, to be sent to others")
+      ->excludes("--json")
+      ->excludes("--test");
   command->footer("Example: mr_probe status --test");
   command->callback([flags, &run] { run = [flags] { return Status(*flags); }; });
 }

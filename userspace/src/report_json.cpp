@@ -11,13 +11,7 @@
 namespace mrscope {
 namespace {
 
-void WriteStages(JsonWriter& json, const StageTimes& stages) {
-  json.Key("stages_ns");
-  json.BeginObject();
-  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
-    json.Member(stages.names()[stage], stages.Get(stage));
-  }
-  json.EndObject();
+void WriteMerged(JsonWriter& json, const StageTimes& stages) {
   json.Key("merged");
   json.BeginArray();
   for (const auto& group : stages.MergedGroups()) {
@@ -26,6 +20,16 @@ void WriteStages(JsonWriter& json, const StageTimes& stages) {
     json.EndArray();
   }
   json.EndArray();
+}
+
+void WriteStages(JsonWriter& json, const StageTimes& stages) {
+  json.Key("stages_ns");
+  json.BeginObject();
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    json.Member(stages.names()[stage], stages.Get(stage));
+  }
+  json.EndObject();
+  WriteMerged(json, stages);
 }
 
 // The low 8 bits are the variant, which makes the key a capability.
@@ -185,6 +189,53 @@ void WriteModule(JsonWriter& json, const std::optional<ModuleStatus>& module) {
     json.Member("hits", boundary.hits);
     json.Member("missed", boundary.missed);
     json.Member("reason", boundary.reason);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+}
+
+// What a trial showed of its registrations or deregistrations: which stages are
+// known there, and how long they took.
+void WriteShown(JsonWriter& json, std::string_view key, const std::vector<Operation>& operations,
+                std::span<const std::string_view> stage_names) {
+  json.Key(key);
+  if (operations.empty()) {
+    json.Null();
+    return;
+  }
+  const Operation& last = operations.back();
+  json.BeginObject();
+  json.Member("recorded", last.kernel_total.has_value());
+  json.Member("incomplete", last.incomplete);
+  json.Member("pages", last.pages);
+  json.Member("page_size", last.page_size);
+  json.Member("pin_batches", last.pin_batches);
+  json.Member("sg_entries", last.sg_entries);
+  json.Member("dma_entries", last.dma_entries);
+  json.Member("entry", last.entry);
+  WriteMerged(json, last.stages);
+  json.Key("summary");
+  WriteSummary(json, Summarize(operations), stage_names);
+  json.EndObject();
+}
+
+void WriteTrial(JsonWriter& json, const Trial& trial) {
+  json.BeginObject();
+  json.Member("name", trial.name);
+  json.Member("error", trial.error.empty() ? std::nullopt : std::optional(trial.error));
+  json.Key("cases");
+  json.BeginArray();
+  for (const ExplainCase& one : trial.cases) {
+    json.NewLine();
+    json.BeginObject();
+    json.Member("touched", one.touched);
+    json.Member("size_bytes", one.size);
+    json.Member("access", AccessNames(one.access));
+    json.Member("errno", one.failure ? std::optional(one.failure->error) : std::nullopt);
+    json.Member("failed_stage", one.failure ? one.failure->stage : std::nullopt);
+    WriteShown(json, "reg", one.reg, RegStageNames());
+    WriteShown(json, "dereg", one.dereg, DeregStageNames());
     json.EndObject();
   }
   json.EndArray();
@@ -454,6 +505,49 @@ void WriteJson(std::ostream& out, const HostStatus& status, const Check* test) {
   } else {
     json.Null();
   }
+  json.EndObject();
+  json.Flush();
+  out << '\n';
+}
+
+void WriteJson(std::ostream& out, const HostReport& report) {
+  JsonWriter json(out);
+  json.BeginObject();
+  json.Member("schema", "mrscope.report/1");
+  json.NewLine();
+  json.Key("environment");
+  WriteEnvironment(json, report.status.environment);
+  json.NewLine();
+  json.Member("observable", report.status.observable());
+  json.Key("checks");
+  json.BeginArray();
+  for (const Check& check : report.status.checks) {
+    json.NewLine();
+    WriteCheck(json, check);
+  }
+  json.EndArray();
+  json.NewLine();
+  WriteModule(json, report.status.module);
+  json.NewLine();
+  json.Key("devices");
+  json.BeginArray();
+  for (const DeviceReport& device : report.devices) {
+    json.NewLine();
+    json.BeginObject();
+    json.Member("name", device.identity.name);
+    json.Member("firmware", device.identity.firmware);
+    json.Member("vendor_id", device.identity.vendor_id);
+    json.Member("part_id", device.identity.part_id);
+    json.Key("trials");
+    json.BeginArray();
+    for (const Trial& trial : device.trials) {
+      json.NewLine();
+      WriteTrial(json, trial);
+    }
+    json.EndArray();
+    json.EndObject();
+  }
+  json.EndArray();
   json.EndObject();
   json.Flush();
   out << '\n';

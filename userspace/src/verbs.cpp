@@ -71,6 +71,24 @@ std::vector<std::string> DeviceNames() {
   return names;
 }
 
+std::vector<DeviceIdentity> DeviceIdentities() {
+  std::vector<DeviceIdentity> identities;
+  for (const std::string& name : DeviceNames()) {
+    const auto context = Context::Open(name);
+    if (!context) continue;
+    DeviceIdentity identity;
+    identity.name = name;
+    ibv_device_attr attributes{};
+    if (ibv_query_device(context->get(), &attributes) == 0) {
+      identity.firmware = attributes.fw_ver;
+      identity.vendor_id = attributes.vendor_id;
+      identity.part_id = attributes.vendor_part_id;
+    }
+    identities.push_back(std::move(identity));
+  }
+  return identities;
+}
+
 Result<Context> Context::Open(std::string_view name) {
   const DeviceList list;
   if (list.devices().empty()) return NoDevice();

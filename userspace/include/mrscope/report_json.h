@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "mrscope/explain.h"
+#include "mrscope/host_report.h"
 #include "mrscope/host_status.h"
 #include "mrscope/json_writer.h"
 #include "mrscope/operation.h"
@@ -27,6 +28,8 @@ void WriteJson(std::ostream& out, const ExplainReport& report);
 void WriteJson(std::ostream& out, const RecordReport& report);
 // `test` is the registration made by --test, if one was made.
 void WriteJson(std::ostream& out, const HostStatus& status, const Check* test);
+// Whole keys and addresses never get here.
+void WriteJson(std::ostream& out, const HostReport& report);
 
 }  // namespace mrscope
 

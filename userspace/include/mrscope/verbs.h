@@ -32,6 +32,17 @@ struct CallTime {
 // Names of all RDMA devices that libibverbs finds; empty where there is none.
 std::vector<std::string> DeviceNames();
 
+// What a device is, from ibv_query_device(); "" and 0 where it does not say.
+struct DeviceIdentity {
+  std::string name;
+  std::string firmware;
+  std::uint32_t vendor_id = 0;
+  std::uint32_t part_id = 0;
+};
+
+// Of all devices that can be opened.
+std::vector<DeviceIdentity> DeviceIdentities();
+
 class Context {
  public:
   // An empty name takes the first device with an active port, else the first.
