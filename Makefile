@@ -41,7 +41,7 @@ bench:
 	@tests/bench/run
 
 kmod:
-	@tools/build-kmod $(BUILD)/kmod $(KDIR)
+	@tools/build-kmod $(BUILD)/kmod $(KDIR) OFED=$(OFED)
 
 userspace:
 	@tools/build-userspace $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)

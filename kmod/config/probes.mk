@@ -7,6 +7,14 @@
 # Only where the compiling is done: linking and cleaning read Kbuild files too.
 ifneq ($(filter %/Makefile.build,$(MAKEFILE_LIST)),)
 
+# MRS_OFED: the sources of MLNX_OFED or DOCA (tools/build-kmod OFED=...).  Their
+# headers come before the kernel's own, of which they replace some.
+ifneq ($(MRS_OFED),)
+LINUXINCLUDE := -I$(MRS_OFED)/include -I$(MRS_OFED)/include/uapi \
+	$(addprefix -include ,$(wildcard $(MRS_OFED)/include/linux/compat-2.6.h)) \
+	$(LINUXINCLUDE)
+endif
+
 mrs-config := $(src)/../config
 # $(1): a probe.  Warnings are none of its business, missing declarations are.
 mrs-compiles = $(CC) $(NOSTDINC_FLAGS) $(LINUXINCLUDE) $(KBUILD_CPPFLAGS) \

@@ -88,7 +88,7 @@ enum mrscope_purpose {
 #define MRSCOPE_F_ADDR		0x0004 /* addr and length are known */
 #define MRSCOPE_F_ACCESS	0x0008 /* access is known */
 #define MRSCOPE_F_LKEY		0x0010 /* lkey and rkey are known */
-#define MRSCOPE_F_UMEM		0x0020 /* pages, sg_entries are known */
+#define MRSCOPE_F_UMEM		0x0020 /* pages is known */
 #define MRSCOPE_F_DMA		0x0040 /* dma_entries is known */
 #define MRSCOPE_F_OWNER		0x0080 /* owner_tgid/owner_comm are known */
 #define MRSCOPE_F_DEEP		0x0100 /* slow_ns, slow_calls, migrations */
@@ -98,6 +98,7 @@ enum mrscope_purpose {
  * and the reader's "return" are merged.
  */
 #define MRSCOPE_F_NO_COMMIT	0x0800
+#define MRSCOPE_F_SG		0x1000 /* sg_entries is known */
 
 /*
  * Fields of the events, all unsigned unless said otherwise, times in ns of

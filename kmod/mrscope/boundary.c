@@ -312,7 +312,7 @@ void mrs_reconfigure(void (*change)(const void *arg), const void *arg)
 	mrs_disarm_some(mrs_probe_any, NULL);
 	mrs_context_reset();
 	/* The kernel may have lost its trust in the counter since. */
-	mrs_cycles = mrs_cycles_stable();
+	mrs_cycles = mrs_cycles && mrs_cycles_stable();
 	change(arg);
 	mrs_boundary_update();
 	mutex_unlock(&mrs_lock);

@@ -21,7 +21,20 @@ static struct task_struct *mrs_owners[MRS_SLOTS + MRS_WINDOW];
 static struct mrs_context *mrs_contexts;
 static atomic64_t mrs_lost = ATOMIC64_INIT(0);
 
-bool mrs_cycles;
+/*
+ * Entering ib_uverbs_ioctl() is noted for each CPU, not each task: most system
+ * calls are no registration, and their return is not worth a probe.  The note
+ * is this task's present system call only if the task has not been switched
+ * out since, for then it has not left this CPU either, and a later entry would
+ * have overwritten the note.
+ */
+struct mrs_note {
+	struct task_struct *task;
+	unsigned long switches;
+	u64 time;
+};
+
+static DEFINE_PER_CPU(struct mrs_note, mrs_note);
 
 struct mrs_context *mrs_context_find(void)
 {
@@ -102,8 +115,7 @@ struct mrs_frame *mrs_frame_begin(u32 op, u32 entry, u32 stage, u64 now)
 
 	f = &ctx->frames[ctx->depth++];
 	memset(f, 0, offsetof(struct mrs_frame, rec.ns));
-	f->anchor = mrs_clock();
-	f->anchor_ns = ktime_get_mono_fast_ns();
+	mrs_anchor_take(&f->anchor);
 	f->begun = now;
 	f->last = now;
 	f->rec.op = op;
@@ -158,6 +170,10 @@ u64 mrs_context_lost(void)
 void mrs_context_reset(void)
 {
 	unsigned int i;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		memset(per_cpu_ptr(&mrs_note, cpu), 0, sizeof(mrs_note));
 
 	for (i = 0; i < ARRAY_SIZE(mrs_owners); i++) {
 		if (!mrs_owners[i])
@@ -169,7 +185,7 @@ void mrs_context_reset(void)
 
 int mrs_context_init(void)
 {
-	mrs_cycles = mrs_cycles_stable();
+	mrs_clock_init();
 	mrs_contexts = kvcalloc(ARRAY_SIZE(mrs_owners), sizeof(*mrs_contexts),
 				GFP_KERNEL);
 	return mrs_contexts ? 0 : -ENOMEM;
@@ -179,21 +195,6 @@ void mrs_context_exit(void)
 {
 	kvfree(mrs_contexts);
 }
-
-/*
- * Entering ib_uverbs_ioctl() is noted for each CPU, not each task: most system
- * calls are no registration, and their return is not worth a probe.  The note
- * is this task's present system call only if the task has not been switched
- * out since, for then it has not left this CPU either, and a later entry would
- * have overwritten the note.
- */
-struct mrs_note {
-	struct task_struct *task;
-	unsigned long switches;
-	u64 time;
-};
-
-static DEFINE_PER_CPU(struct mrs_note, mrs_note);
 
 void mrs_syscall_mark(u64 now)
 {

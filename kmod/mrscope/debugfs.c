@@ -29,6 +29,10 @@ static int mrs_status_show(struct seq_file *m, void *unused)
 	seq_printf(m, "lost %llu\n", mrs_context_lost() + mrs_roots_missed());
 	seq_printf(m, "contexts %u %u\n", mrs_context_in_flight(),
 		   mrs_context_capacity());
+	seq_printf(m, "filter_tgid %u\n", mrs_filter.tgid);
+	seq_printf(m, "filter_min_ns %llu\n", mrs_filter.min_ns);
+	seq_printf(m, "filter_device %s\n", mrs_filter.device[0] ?
+		   mrs_filter.device : "-");
 	seq_printf(m, "outside_umems %llu\n", mrs_outside_umems());
 	seq_printf(m, "probe_cost entry %llu pair %llu record %llu\n",
 		   mrs_cost.entry_ns, mrs_cost.pair_ns, mrs_cost.record_ns);
@@ -81,8 +85,9 @@ static void mrs_last_show_one(const struct mrs_record *r, void *arg)
 				   r->merged & BIT(s) ? "merged" : "null");
 	}
 	if (r->flags & MRSCOPE_F_UMEM)
-		seq_printf(m, " pages %llu sg_entries %u", r->pages,
-			   r->sg_entries);
+		seq_printf(m, " pages %llu", r->pages);
+	if (r->flags & MRSCOPE_F_SG)
+		seq_printf(m, " sg_entries %u", r->sg_entries);
 	if (r->op != MRSCOPE_OP_DEREG)
 		seq_printf(m, " faults %u/%u", r->faults_minor,
 			   r->faults_major);

@@ -202,7 +202,7 @@ static int mrs_release_call(struct kretprobe_instance *ri,
 	}
 	f->rec.pages = ib_umem_num_pages((struct ib_umem *)umem);
 	f->rec.sg_entries = umem->sgt_append.sgt.orig_nents;
-	f->rec.flags |= MRSCOPE_F_UMEM;
+	f->rec.flags |= MRSCOPE_F_UMEM | MRSCOPE_F_SG;
 	mrs_advance(f, mrs_device_real_dma(f->rec.dev) ?
 		       MRSCOPE_DEREG_UNMAP : MRSCOPE_DEREG_UNPIN, now);
 	return 0;
@@ -224,7 +224,10 @@ static int mrs_unmap_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	struct mrs_frame *f = mrs_dereg_running();
 
-	if (likely(!f) || f->stage != MRSCOPE_DEREG_UNMAP)
+	/* Other devices unmap in interrupts, which come at any time. */
+	if (likely(!f) || f->stage != MRSCOPE_DEREG_UNMAP || !in_task() ||
+	    !mrs_device_maps_by(f->rec.dev,
+				(void *)regs_get_kernel_argument(regs, 0)))
 		return 1;
 	mrs_hit(mrs_probe_of(ri));
 	f->n_pair++;
@@ -253,10 +256,7 @@ struct mrs_probe mrs_dereg_probes[] = {
 	  .on_return = mrs_dereg_return, .op = MRSCOPE_OP_DEREG,
 	  .symbols = MRS_SYMBOLS("ib_dereg_mr_user") },
 	{ .boundary = MRS_B_DESTROY, .on_entry = mrs_destroy_entry,
-	  .symbols = MRS_SYMBOLS("uverbs_destroy_uobject",
-			     "uverbs_destroy_uobject.isra.0",
-			     "uverbs_destroy_uobject.constprop.0",
-			     "uverbs_destroy_uobject.part.0") },
+	  .symbols = MRS_SYMBOLS("uverbs_destroy_uobject") },
 };
 
 const unsigned int mrs_dereg_nprobes = ARRAY_SIZE(mrs_dereg_probes);

@@ -42,12 +42,23 @@ static int mrs_client_add(struct ib_device *dev)
  */
 static void mrs_client_remove(struct ib_device *dev, void *data)
 {
+	mutex_lock(&mrs_lock);
+	mrs_device_gone(dev);
+	mutex_unlock(&mrs_lock);
+}
+
+static void mrs_client_rename(struct ib_device *dev, void *data)
+{
+	mutex_lock(&mrs_lock);
+	mrs_device_rename(dev);
+	mutex_unlock(&mrs_lock);
 }
 
 static struct ib_client mrs_client = {
 	.name = "mrscope",
 	.add = mrs_client_add,
 	.remove = mrs_client_remove,
+	.rename = mrs_client_rename,
 };
 
 static int mrs_module_event(struct notifier_block *nb, unsigned long event,

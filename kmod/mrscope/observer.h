@@ -211,10 +211,15 @@ struct mrs_record {
 	char comm[TASK_COMM_LEN];
 };
 
+/* One moment by both clocks. */
+struct mrs_anchor {
+	u64 clock;		/* mrs_clock() */
+	u64 ns;			/* CLOCK_MONOTONIC */
+};
+
 /* An operation under way.  Times are of mrs_clock(). */
 struct mrs_frame {
-	u64 anchor;		/* when it began, */
-	u64 anchor_ns;		/* and the same in CLOCK_MONOTONIC */
+	struct mrs_anchor anchor;	/* about when it began */
 	u64 begun;		/* at or before the anchor */
 	u64 last;		/* the last boundary */
 	u64 gaps[MRS_STAGES];
@@ -227,8 +232,8 @@ struct mrs_frame {
 	void *sgt;		/* between DMA mapping entry and return */
 	void *attrs;		/* uverbs_attr_bundle, while inside the root */
 	u32 rereg_flags;
-	u16 n_entry;		/* probes hit, for the cost */
-	u16 n_pair;
+	u32 n_entry;		/* probes hit, for the cost */
+	u32 n_pair;
 	u8 stage;
 	u8 before_key;		/* the stage that a key span interrupts */
 	bool driver_seen;
@@ -261,6 +266,29 @@ static inline u64 mrs_clock(void)
 {
 	return likely(mrs_cycles) ? get_cycles() : ktime_get_mono_fast_ns();
 }
+
+extern u64 mrs_anchor_width;
+
+/*
+ * Both clocks are read within a short time, or once more: an interrupt, or a
+ * virtual CPU that is taken away, may come between them.
+ */
+static inline void mrs_anchor_take(struct mrs_anchor *a)
+{
+	unsigned int tries = 5;
+
+	do {
+		a->clock = mrs_clock();
+		a->ns = ktime_get_mono_fast_ns();
+	} while (unlikely(mrs_clock() - a->clock > mrs_anchor_width) && --tries);
+}
+
+/* ---- the clock (clock.c) ---- */
+
+#define MRS_SCALE_SHIFT	20
+
+void mrs_clock_init(void);
+u32 mrs_clock_scale(const struct mrs_frame *f);
 
 int mrs_context_init(void);
 void mrs_context_exit(void);
@@ -370,7 +398,10 @@ int mrs_stats_init(void);
 struct mrs_device *mrs_device_add(struct ib_device *dev);
 const void *mrs_calibration_device(void);
 struct mrs_device *mrs_device_find(const struct ib_device *dev);
+void mrs_device_gone(const struct ib_device *dev);
+void mrs_device_rename(const struct ib_device *dev);
 const char *mrs_device_name(const struct mrs_device *d);
+bool mrs_device_maps_by(const struct mrs_device *d, const struct device *dma);
 bool mrs_device_real_dma(const struct mrs_device *d);
 u8 mrs_device_purpose(const struct mrs_device *d);
 bool mrs_device_key_in_prepare(const struct mrs_device *d);

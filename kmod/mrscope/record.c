@@ -3,7 +3,6 @@
  * Closing a record: what was observed, what did not happen, what could not be
  * told apart; then publishing it.
  */
-#include <linux/math64.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -15,8 +14,11 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-/* The latest records, for people who read debugfs. */
+/* The latest records, for people who read debugfs; behind them a place for the
+ * calibration's, which nobody is to find.
+ */
 #define MRS_RING	64
+#define MRS_RING_SLOTS	(MRS_RING + 1)
 
 struct mrs_ring_slot {
 	raw_spinlock_t lock;		/* of this slot */
@@ -252,10 +254,8 @@ static void mrs_publish(struct mrs_record *r)
 		*cost += (begun - *cost) / 16;
 }
 
-static void mrs_remember(const struct mrs_record *r)
+static void mrs_remember(const struct mrs_record *r, struct mrs_ring_slot *slot)
 {
-	struct mrs_ring_slot *slot = &mrs_ring[r->seq % MRS_RING];
-
 	/* A reader holds the lock while it copies: rather lose than wait. */
 	if (!raw_spin_trylock(&slot->lock))
 		return;
@@ -263,23 +263,10 @@ static void mrs_remember(const struct mrs_record *r)
 	raw_spin_unlock(&slot->lock);
 }
 
-#define MRS_SCALE_SHIFT	20
-
-/* The scale of this operation's clock: ns to a unit of mrs_clock(), shifted. */
-static u32 mrs_scale(const struct mrs_frame *f)
-{
-	u64 passed = mrs_clock() - f->anchor;
-	u64 passed_ns = ktime_get_mono_fast_ns() - f->anchor_ns;
-
-	if (!mrs_cycles || !passed)
-		return BIT(MRS_SCALE_SHIFT);
-	return div64_u64(passed_ns << MRS_SCALE_SHIFT, passed);
-}
-
 static void mrs_scale_gaps(struct mrs_frame *f, u64 now)
 {
 	struct mrs_record *r = &f->rec;
-	u32 scale = mrs_scale(f);
+	u32 scale = mrs_clock_scale(f);
 	u32 s;
 
 	f->gaps[f->stage] += now - f->last;
@@ -292,8 +279,9 @@ static void mrs_scale_gaps(struct mrs_frame *f, u64 now)
 		r->total_ns += r->ns[s];
 	}
 	r->slow_ns = mul_u64_u32_shr(f->slow, scale, MRS_SCALE_SHIFT);
-	r->start_ns = f->anchor_ns - mul_u64_u32_shr(f->anchor - f->begun, scale,
-						     MRS_SCALE_SHIFT);
+	r->start_ns = f->anchor.ns -
+		      mul_u64_u32_shr(f->anchor.clock - f->begun, scale,
+				      MRS_SCALE_SHIFT);
 }
 
 /* The calibration is to cost what closing a usual registration costs. */
@@ -337,7 +325,7 @@ void mrs_record_close(struct mrs_frame *f, s32 ret, u64 now)
 
 	mrs_stats_add(r);
 	if (unlikely(f->calibration)) {
-		mrs_remember(r);
+		mrs_remember(r, &mrs_ring[MRS_RING]);
 		return;
 	}
 
@@ -347,7 +335,7 @@ void mrs_record_close(struct mrs_frame *f, s32 ret, u64 now)
 	if (trace_mr_reg_enabled() || trace_mr_dereg_enabled() ||
 	    trace_mr_stage_enabled())
 		mrs_publish(r);
-	mrs_remember(r);
+	mrs_remember(r, &mrs_ring[r->seq % MRS_RING]);
 }
 
 u64 mrs_record_count(void)
@@ -382,7 +370,7 @@ void mrs_record_reset(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < MRS_RING; i++) {
+	for (i = 0; i < MRS_RING_SLOTS; i++) {
 		raw_spin_lock(&mrs_ring[i].lock);
 		mrs_ring[i].rec.seq = 0;
 		raw_spin_unlock(&mrs_ring[i].lock);
@@ -393,10 +381,10 @@ int mrs_record_init(void)
 {
 	unsigned int i;
 
-	mrs_ring = kcalloc(MRS_RING, sizeof(*mrs_ring), GFP_KERNEL);
+	mrs_ring = kcalloc(MRS_RING_SLOTS, sizeof(*mrs_ring), GFP_KERNEL);
 	if (!mrs_ring)
 		return -ENOMEM;
-	for (i = 0; i < MRS_RING; i++)
+	for (i = 0; i < MRS_RING_SLOTS; i++)
 		raw_spin_lock_init(&mrs_ring[i].lock);
 	return 0;
 }

@@ -421,12 +421,16 @@ static void mrs_migrate_entry(struct mrs_probe *p, const struct mrs_args *args)
 
 /* ---- DMA mapping ---- */
 
+/*
+ * A page fault in the pin may read from a disk, and reclaim write to one: their
+ * mappings are none of ours.
+ */
 static struct mrs_frame *mrs_dma_begin(struct kretprobe_instance *ri)
 {
 	struct mrs_frame *f = mrs_reg_running();
 
 	if (likely(!f) || f->stage == MRSCOPE_REG_DMA ||
-	    f->stage == MRSCOPE_REG_UNWIND)
+	    f->stage == MRSCOPE_REG_PIN || f->stage == MRSCOPE_REG_UNWIND)
 		return NULL;
 	mrs_hit(mrs_probe_of(ri));
 	f->n_pair++;
@@ -437,14 +441,18 @@ static struct mrs_frame *mrs_dma_begin(struct kretprobe_instance *ri)
 /* int dma_map_sgtable(dev, sgt, dir, attrs): 0 or a negative errno */
 static int mrs_dma_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
-	struct mrs_frame *f = mrs_dma_begin(ri);
+	struct mrs_frame *f = mrs_reg_running();
 	struct sg_table *sgt;
 
-	if (!f)
+	if (likely(!f) || !in_task() ||
+	    !mrs_device_maps_by(f->rec.dev,
+				(void *)regs_get_kernel_argument(regs, 0)) ||
+	    !mrs_dma_begin(ri))
 		return 1;
 	sgt = (void *)regs_get_kernel_argument(regs, 1);
 	f->sgt = sgt;
 	f->rec.sg_entries = sgt->orig_nents;
+	f->rec.flags |= MRSCOPE_F_SG;
 	return 0;
 }
 
@@ -475,6 +483,7 @@ static int mrs_virt_dma_call(struct kretprobe_instance *ri,
 	if (!f)
 		return 1;
 	f->rec.sg_entries = regs_get_kernel_argument(regs, 2);
+	f->rec.flags |= MRSCOPE_F_SG;
 	return 0;
 }
 

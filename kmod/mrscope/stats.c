@@ -34,11 +34,13 @@ struct mrs_stats {
 
 struct mrs_device {
 	const void *ib;			/* compared only, never followed */
+	const void *dma;		/* its DMA device, likewise */
 	char name[IB_DEVICE_NAME_MAX];
 	char driver_name[MODULE_NAME_LEN];
 	const struct mrs_driver *driver;
 	bool real_dma;
 	bool hidden;
+	bool gone;
 	struct mrs_stats *stats[MRS_KINDS];
 };
 
@@ -70,6 +72,12 @@ struct mrs_device *mrs_device_find(const struct ib_device *dev)
 const char *mrs_device_name(const struct mrs_device *d)
 {
 	return d ? d->name : mrs_no_name;
+}
+
+/* Is @dma what @d maps through?  Taken for true where @d is not known. */
+bool mrs_device_maps_by(const struct mrs_device *d, const struct device *dma)
+{
+	return !d || d->dma == dma;
 }
 
 bool mrs_device_real_dma(const struct mrs_device *d)
@@ -120,7 +128,29 @@ free:
 	return NULL;
 }
 
-/* Returns the entry of @dev: an old one if the name was seen before. */
+/* The entry of a device that is gone, for another one; its figures go, too. */
+static struct mrs_device *mrs_device_reuse(const char *name)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < mrs_ndevices; i++) {
+		struct mrs_device *d = &mrs_devices[i];
+
+		if (!d->gone)
+			continue;
+		WRITE_ONCE(d->ib, NULL);
+		for (k = 0; k < MRS_KINDS; k++)
+			memset(d->stats[k], 0, sizeof(struct mrs_stats));
+		strscpy_pad(d->name, name, sizeof(d->name));
+		return d;
+	}
+	return NULL;
+}
+
+/*
+ * Returns the entry of @dev: an old one if the name was seen before, else a new
+ * one, else that of a device that is gone.
+ */
 struct mrs_device *mrs_device_add(struct ib_device *dev)
 {
 	const char *name = dev_name(&dev->dev);
@@ -138,7 +168,11 @@ struct mrs_device *mrs_device_add(struct ib_device *dev)
 	if (!d)
 		d = mrs_device_new(name);
 	if (!d)
+		d = mrs_device_reuse(name);
+	if (!d)
 		return NULL;
+	d->gone = false;
+	d->dma = dev->dma_device;
 	strscpy(d->driver_name,
 		dev->ops.owner ? module_name(dev->ops.owner) : "unknown",
 		sizeof(d->driver_name));
@@ -146,6 +180,30 @@ struct mrs_device *mrs_device_add(struct ib_device *dev)
 	d->real_dma = !ib_uses_virt_dma(dev);
 	WRITE_ONCE(d->ib, dev);
 	return d;
+}
+
+static struct mrs_device *mrs_device_known(const struct ib_device *dev)
+{
+	lockdep_assert_held(&mrs_lock);
+	return mrs_device_find(dev);
+}
+
+/* Its last deregistrations are still to come. */
+void mrs_device_gone(const struct ib_device *dev)
+{
+	struct mrs_device *d = mrs_device_known(dev);
+
+	if (d)
+		d->gone = true;
+}
+
+/* A handler may read a mixture of the names, but never beyond the end. */
+void mrs_device_rename(const struct ib_device *dev)
+{
+	struct mrs_device *d = mrs_device_known(dev);
+
+	if (d)
+		strscpy_pad(d->name, dev_name(&dev->dev), sizeof(d->name));
 }
 
 /* A device that the calibration's records belong to; it is never shown. */
@@ -234,7 +292,8 @@ void mrs_stats_add(const struct mrs_record *r)
 		return;
 	st = r->dev->stats[mrs_kind(r->op)];
 	if (r->ret) {
-		atomic_inc(&st->errors[min(-r->ret, MRS_ERRNOS - 1)]);
+		/* A driver may return anything. */
+		atomic_inc(&st->errors[min(abs(r->ret), MRS_ERRNOS - 1)]);
 		return;
 	}
 

@@ -61,6 +61,14 @@ while IFS='|' read -r which reg_effect dereg_effect; do
 	is "$which: registrations" "$(xargs <<<"$reg_effect")" "$(mr_stages "$document" 'cases[*].reg[*]')"
 	is "$which: deregistrations" "$(xargs <<<"$dereg_effect")" \
 		"$(mr_stages "$document" 'cases[*].dereg[*]')"
+	# Scatter entries are counted where they are mapped, pages where they are pinned.
+	counts=$(all "$document" 'cases[*].reg[*].pages')
+	[[ $which != *pin* ]] || is "$which: pages are unknown" null "$counts"
+	entries=$(mr_json "$document" 'cases[*].reg[*].sg_entries' | sort -u | xargs)
+	case $which in
+	*dma*) is "$which: scatter entries are unknown" null "$entries" ;;
+	pin) like "$which: scatter entries are known" '^[1-9][0-9]*( [1-9][0-9]*)*$' "$entries" ;;
+	esac
 done < <(effects | with_names)
 
 disarm ""

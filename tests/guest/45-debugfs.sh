@@ -124,6 +124,8 @@ increasing() {
 check "p50, p99 and max are in order" increasing
 mr_reg --count 50 >/dev/null
 is "last keeps 64 at most" 64 "$(wc -l <"$debugfs/last")"
+cat "$debugfs/selftest" >/dev/null
+is "and the self-test takes none away" 64 "$(wc -l <"$debugfs/last")"
 
 # ---- switches and filters ----
 
@@ -172,6 +174,7 @@ echo mlx5_0 >"$debugfs/filter_device"
 is "filter_device: reads back" mlx5_0 "$(cat "$debugfs/filter_device")"
 is "filter_device: other devices are left out" 0 "$(records mr_reg --count 2)"
 echo rxe0 >"$debugfs/filter_device"
+is "filter_device: status says so" rxe0 "$(status_of filter_device)"
 is "filter_device: its own are there" 4 "$(records mr_reg --count 2)"
 echo >"$debugfs/filter_device"
 is "filter_device: empty means all" 4 "$(records mr_reg --count 2)"

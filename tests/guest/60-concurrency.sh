@@ -30,6 +30,7 @@ is "and lost none" 0 "$(status_of lost)"
 matched=$(mr_match "$calls" "$document")
 report $? "each call has its record, with everything as logged" "$matched"
 note "$matched"
+check "stages add up, and no thread does two things at once" sound "$document"
 is "by eight threads" 8 "$(cut -d' ' -f2 "$calls" | sort -u | wc -l)"
 is "no probe was missed" "" "$(awk '$1 == "boundary" { missed = $5 ~ /^\[/ ? $7 : $6; if (missed) print }' \
 	"$debugfs/status")"

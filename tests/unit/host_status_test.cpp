@@ -88,6 +88,26 @@ TEST(EnvironmentTest, NamesTheIommuMode) {
   EXPECT_EQ(CollectEnvironment(root.path()).iommu, "passthrough");
 }
 
+TEST(HostStatusTest, SaysWhatLockdownCloses) {
+  const test::TempDir root;
+  WriteWholeHost(root);
+  root.Write("sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
+  EXPECT_EQ(Find(Collect(root), "lockdown").result, CheckResult::kOk);
+  root.Write("sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+  EXPECT_EQ(Find(Collect(root), "lockdown").result, CheckResult::kReduced);
+  root.Write("sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
+  EXPECT_EQ(Find(Collect(root), "lockdown").result, CheckResult::kMissing);
+}
+
+TEST(HostStatusTest, SaysWhyTheModuleWasRefused) {
+  const test::TempDir root;
+  root.Write("dev/kmsg", "5,800,3,-;Loading of unsigned module is rejected\n");
+  const HostStatus status = Collect(root);
+  const Check& module = Find(status, "module");
+  EXPECT_NE(module.detail.find("the kernel refused it"), std::string::npos);
+  EXPECT_NE(module.remedy.find("sign"), std::string::npos);
+}
+
 TEST(HostStatusTest, AWholeHostIsObservable) {
   const test::TempDir root;
   WriteWholeHost(root);

@@ -21,7 +21,7 @@ KernelRecord MakeBase(std::uint64_t start_ns) {
   record.addr = 0x7f0000001000;
   record.length = 4096;
   record.iova = record.addr;
-  record.flags = MRSCOPE_F_ADDR | MRSCOPE_F_LKEY | MRSCOPE_F_UMEM | MRSCOPE_F_OWNER;
+  record.flags = MRSCOPE_F_ADDR | MRSCOPE_F_LKEY | MRSCOPE_F_UMEM | MRSCOPE_F_SG | MRSCOPE_F_OWNER;
   record.pages = 1;
   record.sg_entries = 1;
   record.lkey = 0x1200;

@@ -28,7 +28,7 @@ _mr_probe() {
 			_mr_probe_access "$word"
 			return
 			;;
-		--json | --output)
+		--json | --output | --report)
 			compopt -o default
 			[ "$word" != - ] || COMPREPLY=(-)
 			return
@@ -47,7 +47,7 @@ _mr_probe_options() { # SUBCOMMAND
 			--json --keys --user-only --read-only --unmapped --memlock --no-ipc-lock
 		;;
 	record) echo --json --output --rows --linger --buffer-size --keys -- ;;
-	status) echo --json --test ;;
+	status) echo --json --report --test ;;
 	esac
 	echo --help
 }

@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "mrscope/file.h"
+#include "mrscope/load_refusal.h"
 #include "mrscope/verbs.h"
 
 namespace mrscope {
@@ -91,11 +92,31 @@ Check CheckBoundary(const BoundaryStatus& boundary) {
                  "that has it");
 }
 
+// Files of debugfs and tracefs are refused to root, too, and a module once loaded
+// goes on as before.
+std::optional<Check> CheckLockdown(const std::string& root) {
+  const auto line = ReadLine(root + "/sys/kernel/security/lockdown");
+  if (!line) return std::nullopt;  // not in this kernel, or securityfs is not mounted
+  const std::string level = ChosenWord(*line);
+  if (level == "none") return Ok("lockdown", level);
+  if (level == "integrity") {
+    return Reduced("lockdown", level,
+                   "unsigned modules are not loaded, the module's switches in debugfs are closed",
+                   "a signed mrscope.ko records all the same; else boot without lockdown");
+  }
+  return Missing("lockdown", level, "trace events cannot be read, unsigned modules are not loaded",
+                 "boot without lockdown=confidentiality");
+}
+
 void CheckModule(const Module& module, const HostStatusOptions& options, HostStatus& host) {
   if (!module.loaded()) {
-    host.checks.push_back(Missing("module", "mrscope.ko is not loaded",
-                                  "no stage inside the kernel can be seen",
-                                  "insmod mrscope.ko (make kmod builds it)"));
+    const auto refusal = FindLoadRefusal(ReadKernelLog(options.root));
+    host.checks.push_back(
+        Missing("module",
+                refusal ? "mrscope.ko is not loaded, the kernel refused it: " + refusal->why
+                        : "mrscope.ko is not loaded",
+                "no stage inside the kernel can be seen",
+                refusal ? refusal->remedy : "insmod mrscope.ko (make kmod builds it)"));
     return;
   }
   auto status = module.ReadStatus();
@@ -159,6 +180,7 @@ HostStatus CollectHostStatus(const HostStatusOptions& options) {
       CheckSwitch("kprobes", debugfs + "/kprobes/enabled", "no probe fires, and nothing says so"));
   host.checks.push_back(CheckSwitch("ftrace", root + "/proc/sys/kernel/ftrace_enabled",
                                     "probes at function entries do not fire"));
+  if (auto lockdown = CheckLockdown(root)) host.checks.push_back(*std::move(lockdown));
   host.checks.push_back(CheckUverbs(root));
   if (options.look_for_devices) {
     host.devices = DeviceNames();

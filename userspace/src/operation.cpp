@@ -98,7 +98,7 @@ Operation MakeOperation(const KernelRecord& record) {
   operation.length = known(MRSCOPE_F_ADDR, record.length);
   operation.iova = known(MRSCOPE_F_ADDR, record.iova);
   operation.pages = known(MRSCOPE_F_UMEM, record.pages);
-  operation.sg_entries = known(MRSCOPE_F_UMEM, record.sg_entries);
+  operation.sg_entries = known(MRSCOPE_F_SG, record.sg_entries);
   operation.nvcsw = record.nvcsw;
   operation.nivcsw = record.nivcsw;
   if (!record.is_dereg()) {

@@ -7,6 +7,7 @@
 //     stage is in two groups;
 //   - what did not fail has neither a failed stage nor any unwinding;
 //   - what the caller measured contains what the kernel did;
+//   - a thread does one thing at a time;
 //   - no record is incomplete, and none was lost.
 //
 // Usage: mr_invariants FILE
@@ -15,8 +16,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "json_path.h"
@@ -30,6 +33,7 @@ class Checker {
     where_ = operation.at("op").get<std::string>() + " seq " + operation.at("seq").dump();
     CheckSum(operation);
     CheckGroups(operation);
+    NoteTime(operation);
     Expect(operation.at("incomplete") == false, "is incomplete");
     const Json& kernel = operation.at("kernel_total_ns");
     if (!kernel.is_null())
@@ -45,6 +49,19 @@ class Checker {
     if (holds) return;
     std::cout << where_ << ": " << what << '\n';
     ++failures_;
+  }
+
+  // Of all operations that were noted: a false clock shows here.
+  void CheckOverlaps() {
+    for (auto& [tid, spans] : spans_) {
+      std::sort(spans.begin(), spans.end());
+      where_ = "thread " + tid;
+      for (std::size_t i = 1; i < spans.size(); ++i)
+        Expect(spans[i - 1].second <= spans[i].first,
+               "begins an operation at " + std::to_string(spans[i].first) +
+                   " ns, before the last one ends at " + std::to_string(spans[i - 1].second));
+    }
+    spans_.clear();
   }
 
   int Finish() {
@@ -67,6 +84,16 @@ class Checker {
     Expect(total > 0, "took no time");
     Expect(sum == total,
            "stages add up to " + std::to_string(sum) + ", not to " + std::to_string(total));
+  }
+
+  // Nested ones run inside another.
+  void NoteTime(const Json& operation) {
+    const Json& kernel = operation.at("kernel_total_ns");
+    if (operation.at("nested") == true || operation.at("tid").is_null() || kernel.is_null() ||
+        operation.at("start_ns").is_null())
+      return;
+    const auto start = operation.at("start_ns").get<std::int64_t>();
+    spans_[operation.at("tid").dump()].emplace_back(start, start + kernel.get<std::int64_t>());
   }
 
   void CheckGroups(const Json& operation) {
@@ -106,6 +133,7 @@ class Checker {
   }
 
   std::string where_;
+  std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> spans_;
   int operations_ = 0;
   int failures_ = 0;
 };
@@ -123,6 +151,7 @@ int main(int argc, char** argv) {
     const auto check_both = [&](const Json& holder) {
       for (const char* key : {"reg", "dereg"})
         for (const Json& operation : holder.at(key)) checker.CheckOperation(operation);
+      checker.CheckOverlaps();
     };
     if (document.contains("cases")) {
       for (const Json& one : document.at("cases")) check_both(one);
