@@ -72,7 +72,24 @@ TEST(ParseModuleStatusTest, WhatIsNotSaidIsUnknown) {
   }
 }
 
-TEST(ModuleTest, ReadsItsFilesAndRestoresKeys) {
+TEST(ParseModuleStatusTest, NamesTheFiltersThatAreSet) {
+  EXPECT_FALSE(ParseModuleStatus(kStatus).filter_device);
+  EXPECT_TRUE(ParseModuleStatus(kStatus).SetFilters().empty());
+  const ModuleStatus none = ParseModuleStatus("filter_tgid 0\nfilter_min_ns 0\nfilter_device -\n");
+  EXPECT_EQ(none.filter_tgid, 0U);
+  EXPECT_EQ(none.filter_min, Nanoseconds(0));
+  EXPECT_EQ(none.filter_device, "");
+  EXPECT_TRUE(none.SetFilters().empty());
+  const auto set =
+      ParseModuleStatus("filter_tgid 7\nfilter_min_ns 1000\nfilter_device rxe9\n").SetFilters();
+  ASSERT_EQ(set.size(), 3U);
+  EXPECT_EQ(set[0].setting, "filter_tgid 7");
+  EXPECT_EQ(set[0].remedy, "echo 0 > /sys/kernel/debug/mrscope/filter_tgid");
+  EXPECT_EQ(set[1].setting, "filter_min_ns 1000");
+  EXPECT_EQ(set[2].remedy, "echo '' > /sys/kernel/debug/mrscope/filter_device");
+}
+
+TEST(ModuleTest, ReadsItsFilesAndSwitchesKeys) {
   const test::TempDir root;
   root.Write("sys/kernel/debug/mrscope/status", kStatus);
   root.Write("sys/kernel/debug/mrscope/selftest", "fail: boundary pin did not fire\nmore\n");

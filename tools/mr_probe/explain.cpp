@@ -70,6 +70,7 @@ int Explain(const Flags& flags) {
   }
   auto output = Output::Open(flags.json);
   if (!output) return Fail(output.error());
+  if (!options->user_only) WarnOfFilters();
 
   auto report = [&]() -> mrscope::Result<mrscope::ExplainReport> {
     const mrscope::StopSignals signals;

@@ -62,6 +62,7 @@ int Record(const Flags& flags, const std::vector<std::string>& command) {
       return Fail({mrscope::ErrorKind::kFailed, 0, "cannot write " + flags.lines});
     }
   }
+  WarnOfFilters();
   const mrscope::StopSignals signals;
   mrscope::RecordHooks hooks;
   if (lines) {

@@ -191,6 +191,7 @@ Result<void> TracefsCapture::Open() {
     return Error{ErrorKind::kPrerequisite, 0,
                  fmt::format("mrscope.ko is disabled: echo 1 > {}/enabled", module_.debugfs_dir())};
   }
+  if (auto passed = module_.CheckSelfTest(); !passed) return passed;
   module_lost_before_ = status->lost;
 
   RemoveStaleInstances();

@@ -46,7 +46,8 @@ class Capture {
   // Called in the order of time, in the reader thread or in Drain().
   using Sink = std::function<void(const CaptureEvent&)>;
 
-  // kPrerequisite with a remedy: not root, no tracefs, no module.
+  // kPrerequisite with a remedy: not root, no tracefs, no module, or one that
+  // fails its self-test.
   static Result<std::unique_ptr<Capture>> Start(const CaptureOptions& options, Sink sink);
   virtual ~Capture() = default;
   Capture(const Capture&) = delete;
