@@ -163,28 +163,14 @@ Result<UniqueFd> Module::Hold() const {
   return fd;
 }
 
-Result<KeysOn> KeysOn::Set(const Module& module) {
-  const std::string path = module.keys_path();
-  const auto before = ReadLine(path);
-  auto written = before ? WriteFile(path, "Y") : Result<void>(Error{});
-  if (!written) {
-    return Error{ErrorKind::kPrerequisite, 0,
-                 fmt::format("cannot ask for whole keys through {}: run as root with this "
-                             "version's mrscope.ko loaded, or leave --keys out",
-                             path)};
-  }
-  return KeysOn(path, *before);
-}
+std::optional<bool> Module::keys() const { return Flag(ReadLine(keys_path()).value_or("")); }
 
-KeysOn::KeysOn(std::string path, std::string before)
-    : path_(std::move(path)), before_(std::move(before)) {}
-
-KeysOn::KeysOn(KeysOn&& other) noexcept
-    : path_(std::exchange(other.path_, "")), before_(std::move(other.before_)) {}
-
-KeysOn::~KeysOn() {
-  // Nobody can be told any more, and the module may be gone by now.
-  if (!path_.empty()) (void)WriteFile(path_, before_).ok();
+Result<void> Module::SwitchKeys(bool on) const {
+  if (WriteFile(keys_path(), on ? "Y" : "N")) return {};
+  return Error{ErrorKind::kPrerequisite, 0,
+               fmt::format("cannot ask for whole keys through {}: run as root with this "
+                           "version's mrscope.ko loaded, or leave --keys out",
+                           keys_path())};
 }
 
 }  // namespace mrscope

@@ -78,28 +78,15 @@ class Module {
   // An open file of the module, so that rmmod says "in use" meanwhile.
   Result<UniqueFd> Hold() const;
 
+  // Whether records carry whole keys; nullopt where that cannot be read.
+  std::optional<bool> keys() const;
+  Result<void> SwitchKeys(bool on) const;
+
   std::string keys_path() const;
   std::string debugfs_dir() const;
 
  private:
   std::string root_;
-};
-
-// Asks for whole keys in the records until it goes.
-class KeysOn {
- public:
-  static Result<KeysOn> Set(const Module& module);
-  KeysOn(KeysOn&& other) noexcept;
-  KeysOn& operator=(KeysOn&&) = delete;
-  KeysOn(const KeysOn&) = delete;
-  KeysOn& operator=(const KeysOn&) = delete;
-  ~KeysOn();
-
- private:
-  KeysOn(std::string path, std::string before);
-
-  std::string path_;
-  std::string before_;
 };
 
 }  // namespace mrscope
