@@ -78,6 +78,9 @@ TEST(CliTest, UsageErrorsAreOneSentenceAndExitWith2) {
                                 "record --",
                                 "record ls",
                                 "record --linger -1 -- ls",
+                                "record --linger nan -- ls",
+                                "record --linger inf -- ls",
+                                "record --linger 2e6 -- ls",
                                 "record --buffer-size 0 -- ls",
                                 "status extra",
                                 "--nonsense"}) {
