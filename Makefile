@@ -12,7 +12,7 @@ BUILD  := build/host
 .PHONY: help demo check check-long bench kmod userspace deb deps lint install uninstall clean distclean
 
 help:
-	@echo 'make demo        one explained registration, in a guest; installs what it needs'
+	@echo 'make demo        registrations in a guest, explained; installs what it needs'
 	@echo 'make check       all tests, on this machine and in guests of both suites'
 	@echo 'make check-long  and those that take long'
 	@echo 'make bench       the benchmarks'

@@ -4,6 +4,7 @@
 #
 # Usage: tests/lint.sh [checkpatch|sparse|format|tidy|shell]...
 set -euo pipefail
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 
 readonly CACHE=${MRSCOPE_CACHE:-$PWD/.cache}
@@ -65,7 +66,7 @@ lint_format() {
 }
 
 lint_tidy() {
-	local sources
+	local sources status=0
 	tools/build-userspace build/host >build/lint-build.log || {
 		cat build/lint-build.log
 		return 1
@@ -76,9 +77,10 @@ for entry in json.load(open(sys.argv[1])):
     print(entry["file"])' build/host/compile_commands.json | sort -u
 	)
 	printf '%s\0' "${sources[@]}" |
-		xargs -0 -n 4 -P "$(nproc)" clang-tidy -p build/host --quiet
+		xargs -0 -n 4 -P "$(nproc)" clang-tidy -p build/host --quiet || status=1
 	# Not built with CMake, as a guest that cannot be booted must not need it.
-	clang-tidy --quiet tools/vm/guest/agent.cpp -- -std=c++20
+	clang-tidy --quiet tools/vm/guest/agent.cpp -- -std=c++20 || status=1
+	return $status
 }
 
 lint_shell() {
@@ -111,7 +113,12 @@ mkdir -p build
 failed=()
 for linter in "$@"; do
 	echo "== $linter"
-	"lint_$linter" || failed+=("$linter")
+	# A function left of || runs without set -e: what fails within would be lost.
+	set +e
+	(set -e && "lint_$linter")
+	status=$?
+	set -e
+	[ $status -eq 0 ] || failed+=("$linter")
 done
 [ ${#failed[@]} -eq 0 ] || {
 	echo "lint: failed: ${failed[*]}"

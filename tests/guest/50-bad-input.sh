@@ -8,6 +8,9 @@
 trap 'restore >/dev/null 2>&1; tidy' EXIT
 restore() {
 	load
+	echo 1 >/sys/kernel/debug/kprobes/enabled
+	echo 1 >/proc/sys/kernel/ftrace_enabled
+	echo >"$debugfs/filter_device"
 	[ -e /sys/class/infiniband/rxe0 ] || rdma link add rxe0 type rxe netdev dummy0
 }
 
@@ -50,6 +53,28 @@ says "record without permission" 3 'root' "${nobody[@]}" mr_probe record -- true
 run "${nobody[@]}" mr_probe status
 is "status without permission: status" 3 "$ended"
 like "status without permission: says what is missing" 'root' "$(cat "$tmp/out")"
+
+# Nothing would be seen, and nothing would say so.
+for switch in /sys/kernel/debug/kprobes/enabled /proc/sys/kernel/ftrace_enabled; do
+	echo 0 >"$switch"
+	says "explain with ${switch##*/} 0" 3 "echo 1 > $switch" mr_probe explain "${quick[@]}"
+	says "record with ${switch##*/} 0" 3 "echo 1 > $switch" mr_probe record -- true
+	echo 1 >"$switch"
+done
+
+echo nosuch >"$debugfs/filter_device"
+warns() { # WHAT COMMAND...
+	run "${@:2}"
+	is "$1: it is done, and one line on stderr" "0 1" "$ended $(wc -l <"$tmp/err")"
+	like "$1: which says what hides records" 'filter_device nosuch' "$(cat "$tmp/err")"
+}
+warns "explain with a filter" mr_probe explain "${quick[@]}"
+warns "record with a filter" mr_probe record -- mr_reg
+run mr_probe status
+like "status with a filter: the remedy" "echo '' > $debugfs/filter_device" "$(cat "$tmp/out")"
+echo >"$debugfs/filter_device"
+run mr_probe record -- mr_reg
+is "without it no word" "0 " "$ended $(cat "$tmp/err")"
 
 unload
 says "explain without the module" 3 'mrscope.*(insmod|modprobe|load)' mr_probe explain

@@ -9,6 +9,8 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -32,10 +34,11 @@ std::string Slurp(FILE* file) {
   return text;
 }
 
-Outcome MrProbe(const std::string& arguments) {
+// `before` is what the shell does first.
+Outcome MrProbe(const std::string& arguments, const std::string& before = "") {
   const test::TempDir dir;
   const std::string err = dir.path() + "/err";
-  const std::string command = std::string(MR_PROBE) + " " + arguments + " 2>" + err;
+  const std::string command = before + MR_PROBE + " " + arguments + " 2>" + err;
   Outcome outcome;
   FILE* pipe = popen(command.c_str(), "r");
   outcome.out = Slurp(pipe);
@@ -75,6 +78,9 @@ TEST(CliTest, UsageErrorsAreOneSentenceAndExitWith2) {
                                 "record --",
                                 "record ls",
                                 "record --linger -1 -- ls",
+                                "record --linger nan -- ls",
+                                "record --linger inf -- ls",
+                                "record --linger 2e6 -- ls",
                                 "record --buffer-size 0 -- ls",
                                 "status extra",
                                 "--nonsense"}) {
@@ -132,6 +138,42 @@ TEST(CliTest, AFailureKeepsTheJsonOfAnEarlierRun) {
   dir.Write("old.json", "precious");
   EXPECT_EQ(MrProbe("explain --json " + dir.path() + "/old.json").exit_code, 3);
   EXPECT_EQ(std::filesystem::file_size(dir.path() + "/old.json"), 8U);
+}
+
+std::string Read(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(CliTest, AFileIsReplacedAsAWhole) {
+  const test::TempDir dir;
+  const std::string json = dir.path() + "/status.json";
+  dir.Write("status.json", "precious");
+  std::filesystem::permissions(json, std::filesystem::perms(0640));
+  // Too small for the report: what a full disk does, too.
+  const Outcome full = MrProbe("status --json " + json, "ulimit -f 1; trap '' XFSZ; ");
+  ExpectOneSentence(full, 1, "full");
+  EXPECT_EQ(Read(json), "precious");
+  MrProbe("status --json " + json);
+  EXPECT_TRUE(Read(json).starts_with("{\"schema\"")) << Read(json);
+  EXPECT_EQ(std::filesystem::status(json).permissions(), std::filesystem::perms(0640));
+  const std::filesystem::directory_iterator files(dir.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "something is left beside it";
+}
+
+TEST(CliTest, WhatCannotBeReplacedIsWrittenInPlace) {
+  const test::TempDir dir;
+  dir.Write("file", "");
+  const std::string link = dir.path() + "/link";
+  std::filesystem::create_symlink("file", link);
+  MrProbe("status --json " + link);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_TRUE(Read(dir.path() + "/file").starts_with("{\"schema\""));
+  EXPECT_NE(MrProbe("status --json /dev/null").out, "");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  ExpectOneSentence(MrProbe("status --json /dev/full"), 1, "/dev/full");
+  EXPECT_TRUE(MrProbe("status --json /dev/fd/3", "exec 3>&1; ").out.find("{\"schema\"") !=
+              std::string::npos);
 }
 
 }  // namespace

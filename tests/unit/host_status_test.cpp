@@ -132,6 +132,21 @@ TEST(HostStatusTest, EverythingMissingHasARemedy) {
   }
 }
 
+TEST(HostStatusTest, AFilterIsNoticed) {
+  const test::TempDir root;
+  WriteWholeHost(root);
+  EXPECT_EQ(Find(Collect(root), "filters").result, CheckResult::kOk);
+  root.Write("sys/kernel/debug/mrscope/status",
+             "mrscope 0.1\nfilter_tgid 7\nfilter_min_ns 0\nfilter_device rxe9\n");
+  const HostStatus status = Collect(root);
+  const Check& check = Find(status, "filters");
+  EXPECT_EQ(check.result, CheckResult::kReduced);
+  EXPECT_EQ(check.detail, "filter_tgid 7, filter_device rxe9");
+  EXPECT_EQ(check.remedy,
+            "echo 0 > /sys/kernel/debug/mrscope/filter_tgid; "
+            "echo '' > /sys/kernel/debug/mrscope/filter_device");
+}
+
 TEST(HostStatusTest, SilentSwitchesAreNoticed) {
   const test::TempDir root;
   WriteWholeHost(root);

@@ -72,7 +72,24 @@ TEST(ParseModuleStatusTest, WhatIsNotSaidIsUnknown) {
   }
 }
 
-TEST(ModuleTest, ReadsItsFilesAndRestoresKeys) {
+TEST(ParseModuleStatusTest, NamesTheFiltersThatAreSet) {
+  EXPECT_FALSE(ParseModuleStatus(kStatus).filter_device);
+  EXPECT_TRUE(ParseModuleStatus(kStatus).SetFilters().empty());
+  const ModuleStatus none = ParseModuleStatus("filter_tgid 0\nfilter_min_ns 0\nfilter_device -\n");
+  EXPECT_EQ(none.filter_tgid, 0U);
+  EXPECT_EQ(none.filter_min, Nanoseconds(0));
+  EXPECT_EQ(none.filter_device, "");
+  EXPECT_TRUE(none.SetFilters().empty());
+  const auto set =
+      ParseModuleStatus("filter_tgid 7\nfilter_min_ns 1000\nfilter_device rxe9\n").SetFilters();
+  ASSERT_EQ(set.size(), 3U);
+  EXPECT_EQ(set[0].setting, "filter_tgid 7");
+  EXPECT_EQ(set[0].remedy, "echo 0 > /sys/kernel/debug/mrscope/filter_tgid");
+  EXPECT_EQ(set[1].setting, "filter_min_ns 1000");
+  EXPECT_EQ(set[2].remedy, "echo '' > /sys/kernel/debug/mrscope/filter_device");
+}
+
+TEST(ModuleTest, ReadsItsFilesAndSwitchesKeys) {
   const test::TempDir root;
   root.Write("sys/kernel/debug/mrscope/status", kStatus);
   root.Write("sys/kernel/debug/mrscope/selftest", "fail: boundary pin did not fire\nmore\n");
@@ -82,12 +99,31 @@ TEST(ModuleTest, ReadsItsFilesAndRestoresKeys) {
   EXPECT_EQ(module.ReadStatus()->version, "0.1");
   EXPECT_EQ(*module.SelfTest(), "fail: boundary pin did not fire");
   EXPECT_TRUE(module.Hold());
-  {
-    const auto keys = KeysOn::Set(module);
-    ASSERT_TRUE(keys);
-    EXPECT_EQ(ReadLine(module.keys_path()), "Y");
-  }
-  EXPECT_EQ(ReadLine(module.keys_path()), "N");
+  EXPECT_EQ(module.keys(), false);
+  EXPECT_TRUE(module.SwitchKeys(true));
+  EXPECT_EQ(module.keys(), true);
+  EXPECT_TRUE(module.SwitchKeys(false));
+  EXPECT_EQ(module.keys(), false);
+}
+
+TEST(ModuleTest, AFailedSelfTestNamesTheSwitchThatIsOff) {
+  const test::TempDir root;
+  const Module module(root.path());
+  const auto remedy = [&] {
+    const auto passed = module.CheckSelfTest();
+    if (passed) return std::string("none needed");
+    EXPECT_EQ(passed.error().kind, ErrorKind::kPrerequisite);
+    return passed.error().message.substr(passed.error().message.rfind(": ") + 2);
+  };
+  EXPECT_EQ(remedy(), "run as root with this version's mrscope.ko loaded");
+  root.Write("sys/kernel/debug/mrscope/selftest", "pass\n");
+  EXPECT_EQ(remedy(), "none needed");
+  root.Write("sys/kernel/debug/mrscope/selftest", "fail: a probe did not fire\n");
+  EXPECT_EQ(remedy(), "mr_probe status says more, or reload mrscope.ko");
+  root.Write("proc/sys/kernel/ftrace_enabled", "0\n");
+  EXPECT_EQ(remedy(), "echo 1 > /proc/sys/kernel/ftrace_enabled");
+  root.Write("sys/kernel/debug/kprobes/enabled", "0\n");
+  EXPECT_EQ(remedy(), "echo 1 > /sys/kernel/debug/kprobes/enabled");
 }
 
 TEST(ModuleTest, SaysWhatIsMissing) {
@@ -98,7 +134,8 @@ TEST(ModuleTest, SaysWhatIsMissing) {
   ASSERT_FALSE(module.Hold());
   EXPECT_EQ(module.Hold().error().kind, ErrorKind::kPrerequisite);
   EXPECT_NE(module.Hold().error().message.find("debugfs"), std::string::npos);
-  EXPECT_EQ(KeysOn::Set(module).error().kind, ErrorKind::kPrerequisite);
+  EXPECT_FALSE(module.keys());
+  EXPECT_EQ(module.SwitchKeys(true).error().kind, ErrorKind::kPrerequisite);
 }
 
 }  // namespace

@@ -26,6 +26,9 @@ enum ExitCode : int {
 // interrupted command dies of its signal, as a shell expects.
 int Fail(const mrscope::Error& error);
 
+// Says one sentence on stderr where a filter of the module hides records.
+void WarnOfFilters();
+
 struct Arguments {
   // What follows "--", untouched: the command to record.
   std::vector<std::string> command;

@@ -70,6 +70,7 @@ int Explain(const Flags& flags) {
   }
   auto output = Output::Open(flags.json);
   if (!output) return Fail(output.error());
+  if (!options->user_only) WarnOfFilters();
 
   auto report = [&]() -> mrscope::Result<mrscope::ExplainReport> {
     const mrscope::StopSignals signals;
@@ -107,7 +108,7 @@ void AddExplain(CLI::App& app, Run& run) {
       app.add_subcommand("explain", "register buffers and show where the time goes");
   mrscope::ExplainOptions& options = flags->options;
   command->add_option("--device", options.device,
-                      "RDMA device (default: first with an active port)");
+                      "RDMA device (default: first with an active port, else first)");
   command->add_option("--size", flags->size, "bytes to register, like 4K, 64M, 1G (default: 1M)");
   command->add_option("--buffer", options.buffer, "anon, thp or huge2m (default: anon)");
   command->add_flag("--touched", flags->touched, "only memory that was written before");

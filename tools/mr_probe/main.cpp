@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "mrscope/environment.h"
+#include "mrscope/module.h"
 
 namespace mr_probe {
 
@@ -28,6 +29,20 @@ int Fail(const mrscope::Error& error) {
       return kMissing;
   }
   return kFailed;
+}
+
+void WarnOfFilters() {
+  const auto status = mrscope::Module().ReadStatus();
+  if (!status) return;
+  std::string settings;
+  std::string remedies;
+  for (const mrscope::SetFilter& filter : status->SetFilters()) {
+    settings += (settings.empty() ? "" : ", ") + filter.setting;
+    remedies += (remedies.empty() ? "" : "; ") + filter.remedy;
+  }
+  if (settings.empty()) return;
+  std::cerr << "mr_probe: warning: a filter hides records (" << settings << "): " << remedies
+            << '\n';
 }
 
 namespace {

@@ -2,9 +2,13 @@
 
 #include "output.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 
@@ -19,6 +23,46 @@ mrscope::Error CannotWrite(const std::string& path) {
   const int error = errno != 0 ? errno : EIO;
   return {mrscope::ErrorKind::kFailed, error,
           "cannot write " + path + ": " + mrscope::ErrnoText(error)};
+}
+
+mrscope::Result<void> WriteInto(const std::string& file, const std::string& path,
+                                const std::function<void(std::ostream&)>& json) {
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  if (out) json(out);
+  if (!out.flush()) return CannotWrite(path);
+  return {};
+}
+
+// A new file of the same owner and mode beside `path`; "" where there can be
+// none, or where it could not take the place: of a device, a pipe, a link.
+mrscope::Result<std::string> MakeBeside(const std::string& path) {
+  struct stat old {};
+  if (lstat(path.c_str(), &old) != 0 || !S_ISREG(old.st_mode) || old.st_nlink > 1) return std::string();
+  std::string file = path + ".XXXXXX";
+  const mrscope::UniqueFd fd(mkostemp(file.data(), O_CLOEXEC));
+  if (!fd.ok()) {
+    if (errno == ENOSPC || errno == EDQUOT) return CannotWrite(path);
+    return std::string();
+  }
+  if (fchown(fd.get(), old.st_uid, old.st_gid) != 0 ||
+      fchmod(fd.get(), old.st_mode & ALLPERMS) != 0) {
+    unlink(file.c_str());
+    return std::string();
+  }
+  return file;
+}
+
+// All of it or nothing, where a new file can take the old one's place.
+mrscope::Result<void> Replace(const std::string& path,
+                              const std::function<void(std::ostream&)>& json) {
+  const auto file = MakeBeside(path);
+  if (!file) return file.error();
+  errno = 0;
+  if (file->empty()) return WriteInto(path, path, json);
+  auto written = WriteInto(*file, path, json);
+  if (written && rename(file->c_str(), path.c_str()) != 0) written = CannotWrite(path);
+  if (!written) unlink(file->c_str());
+  return written;
 }
 
 }  // namespace
@@ -42,9 +86,7 @@ mrscope::Result<void> Output::Write(const std::function<void(std::ostream&)>& js
   if (on_stdout_) {
     json(std::cout);
   } else if (!path_.empty()) {
-    std::ofstream file(path_, std::ios::binary | std::ios::trunc);
-    json(file);
-    if (!file.flush()) return CannotWrite(path_);
+    if (auto written = Replace(path_, json); !written) return written;
   }
   if (!on_stdout_) std::cout << text();
   if (!std::cout.flush()) return CannotWrite("stdout");

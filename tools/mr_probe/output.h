@@ -23,7 +23,8 @@ class Output {
   static mrscope::Result<Output> Open(const std::string& json);
 
   bool json_on_stdout() const { return on_stdout_; }
-  // Writes the JSON where it was asked for, and the text where stdout is free.
+  // Writes the JSON where it was asked for, and the text where stdout is free. A
+  // file has the whole of it at once, or what it had before.
   mrscope::Result<void> Write(const std::function<void(std::ostream&)>& json,
                               const std::function<std::string()>& text);
 

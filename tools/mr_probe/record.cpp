@@ -16,6 +16,7 @@ namespace mr_probe {
 namespace {
 
 constexpr std::size_t kDefaultRows = 40;
+constexpr double kLongestLinger = 1e6;
 
 struct Flags {
   std::string json;
@@ -36,8 +37,9 @@ mrscope::Result<mrscope::RecordOptions> Interpret(const Flags& flags,
   }
   options.command = command;
   options.keys = flags.keys;
-  if (flags.linger_seconds < 0 || flags.linger_seconds > 1e6) {
-    return mrscope::Error{mrscope::ErrorKind::kUsage, 0, "--linger takes seconds, 0 or more"};
+  // So that it is false for NaN too.
+  if (!(flags.linger_seconds >= 0 && flags.linger_seconds <= kLongestLinger)) {
+    return mrscope::Error{mrscope::ErrorKind::kUsage, 0, "--linger takes seconds, from 0 to 1e6"};
   }
   options.linger = mrscope::Nanoseconds(static_cast<std::int64_t>(flags.linger_seconds * 1e9));
   if (!flags.buffer_size.empty()) {
@@ -62,6 +64,7 @@ int Record(const Flags& flags, const std::vector<std::string>& command) {
       return Fail({mrscope::ErrorKind::kFailed, 0, "cannot write " + flags.lines});
     }
   }
+  WarnOfFilters();
   const mrscope::StopSignals signals;
   mrscope::RecordHooks hooks;
   if (lines) {

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,7 +18,6 @@ extern "C" {
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <filesystem>
 #include <mutex>
 #include <thread>
@@ -32,7 +32,7 @@ namespace mrscope {
 namespace {
 
 constexpr std::string_view kInstancePrefix = "mrscope-";
-// Of a capture that switched whole keys on: whoever finds it left behind
+// Of a capture with a share in whole keys being on: who removes the last one
 // switches them off.
 constexpr std::string_view kKeysSuffix = "-keys";
 
@@ -61,24 +61,96 @@ Bytes ChooseBuffer(unsigned cpus) {
   return {std::clamp(total / std::max(cpus, 1U), kBufferPerCpuMin.value, kBufferPerCpu.value)};
 }
 
-// Whether an instance of that name belongs to a capture that is gone.
-bool IsStale(std::string_view name) {
+// mrscope-PID, mrscope-PID-N, and each with -keys.
+bool IsCaptureName(std::string_view name) {
   if (!name.starts_with(kInstancePrefix)) return false;
   name.remove_prefix(kInstancePrefix.size());
   if (name.ends_with(kKeysSuffix)) name.remove_suffix(kKeysSuffix.size());
-  const auto pid = ParseNumber(name);
-  if (!pid) return false;
-  // This very process cannot have one before its capture starts.
-  return *pid == static_cast<std::uint64_t>(getpid()) ||
-         (kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH);
+  return !name.empty() && name.front() != '-' &&
+         name.find_first_not_of("0123456789-") == std::string_view::npos;
 }
 
-struct InstanceFree {
-  void operator()(tracefs_instance* instance) const {
-    tracefs_instance_destroy(instance);
-    tracefs_instance_free(instance);
-  }
+// The captures' instances of tracefs, for all pid namespaces the same. Locked,
+// no capture comes or goes: each makes its instance and opens it to read under
+// the lock, so what nobody has open then is of a capture that is gone.
+class LockedInstances {
+ public:
+  static Result<LockedInstances> Lock(const std::string& tracing_dir);
+
+  // Removes what is left over, and the caller's own if it has closed it.
+  // Switches whole keys off with the last capture that asked for them.
+  unsigned RemoveUnread();
+  bool AnyWithKeys() const;
+  // Gives the new one's path.
+  Result<std::string> Make(bool with_keys);
+
+ private:
+  LockedInstances(std::string dir, UniqueFd lock) : dir_(std::move(dir)), lock_(std::move(lock)) {}
+  std::vector<std::string> Names() const;
+
+  std::string dir_;
+  UniqueFd lock_;
 };
+
+Result<LockedInstances> LockedInstances::Lock(const std::string& tracing_dir) {
+  std::string dir = tracing_dir + "/instances";
+  UniqueFd fd(open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  int locked = -1;
+  do {
+    locked = fd.ok() ? flock(fd.get(), LOCK_EX) : -1;
+  } while (locked != 0 && errno == EINTR);
+  if (locked != 0) {
+    const int error = errno;
+    return Error{ErrorKind::kPrerequisite, error,
+                 fmt::format("cannot lock {}: {}; run as root", dir, ErrnoText(error))};
+  }
+  return LockedInstances(std::move(dir), std::move(fd));
+}
+
+std::vector<std::string> LockedInstances::Names() const {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(dir_, error)) {
+    std::string name = entry.path().filename();
+    if (IsCaptureName(name)) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+bool LockedInstances::AnyWithKeys() const {
+  const auto names = Names();
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name.ends_with(kKeysSuffix); });
+}
+
+unsigned LockedInstances::RemoveUnread() {
+  unsigned removed = 0;
+  bool keys_removed = false;
+  for (const std::string& name : Names()) {
+    // Refused where somebody has it open.
+    if (rmdir((dir_ + "/" + name).c_str()) != 0) continue;
+    ++removed;
+    keys_removed |= name.ends_with(kKeysSuffix);
+  }
+  // Nobody can be told of a failure, and the module may be gone by now.
+  if (keys_removed && !AnyWithKeys()) (void)Module().SwitchKeys(false).ok();
+  return removed;
+}
+
+Result<std::string> LockedInstances::Make(bool with_keys) {
+  // A process has several captures, or another pid namespace has the same pid.
+  for (unsigned i = 1;; ++i) {
+    std::string path =
+        fmt::format("{}/{}{}{}{}", dir_, kInstancePrefix, getpid(),
+                    i > 1 ? fmt::format("-{}", i) : "", with_keys ? kKeysSuffix : "");
+    if (mkdir(path.c_str(), 0750) == 0) return path;
+    const int error = errno;
+    if (error == EEXIST) continue;
+    return Error{ErrorKind::kPrerequisite, error,
+                 fmt::format("cannot make a tracefs instance in {}: {}", dir_, ErrnoText(error))};
+  }
+}
+
 struct CpuClose {
   void operator()(tracefs_cpu* cpu) const { tracefs_cpu_close(cpu); }
 };
@@ -114,7 +186,9 @@ class TracefsCapture final : public Capture {
   Result<void> Put(const std::string& file, const std::string& text);
   Result<void> AddEvent(const WantedEvent& wanted);
   Result<void> EnableEvent(const WantedEvent& wanted);
+  Result<void> MakeInstance();
   Result<void> OpenReaders();
+  void RemoveInstance();
   bool ReadCpu(Reader& reader, std::uint64_t until_ns);
   bool ReadAll(bool last);
   void Deliver(std::uint64_t until_ns);
@@ -127,11 +201,9 @@ class TracefsCapture final : public Capture {
   std::string tracing_dir_;
   std::string instance_dir_;
   UniqueFd hold_;
-  std::optional<KeysOn> keys_;
-  std::unique_ptr<tracefs_instance, InstanceFree> instance_;
   UniqueFd marker_;
   EventDecoder decoder_;
-  std::vector<Reader> readers_;  // after instance_: it is busy until they go
+  std::vector<Reader> readers_;
   std::unique_ptr<kbuffer, KbufferFree> kbuffer_;
   std::vector<unsigned char> subbuffer_;
   std::vector<CaptureEvent> pending_;
@@ -191,43 +263,14 @@ Result<void> TracefsCapture::Open() {
     return Error{ErrorKind::kPrerequisite, 0,
                  fmt::format("mrscope.ko is disabled: echo 1 > {}/enabled", module_.debugfs_dir())};
   }
+  if (auto passed = module_.CheckSelfTest(); !passed) return passed;
   module_lost_before_ = status->lost;
-
-  RemoveStaleInstances();
-  const bool switches_keys = options_.keys && status->keys == false;
-  const std::string name =
-      fmt::format("{}{}{}", kInstancePrefix, getpid(), switches_keys ? kKeysSuffix : "");
-  instance_dir_ = tracing_dir_ + "/instances/" + name;
-  if (Exists(instance_dir_)) {
-    return Error{ErrorKind::kFailed, EBUSY,
-                 fmt::format("{} is in use: a capture of this process is running", instance_dir_)};
-  }
-  tracefs_instance* instance = tracefs_instance_create(name.c_str());
-  if (instance == nullptr) {
-    const int error = errno;
-    return Error{ErrorKind::kPrerequisite, error,
-                 fmt::format("cannot make a tracefs instance in {}/instances: {}", tracing_dir_,
-                             ErrnoText(error))};
-  }
-  instance_.reset(instance);
-
-  const auto header = ReadFile(InstanceFile("events/header_page"));
-  if (!header) return header.error();
-  if (auto done = decoder_.AddHeaderPage(*header); !done) return done;
-  subbuffer_.resize(decoder_.subbuffer_size().value);
+  if (auto made = MakeInstance(); !made) return made;
   for (const WantedEvent& event : kModuleEvents) {
     if (auto done = AddEvent(event); !done) return done;
   }
   if (auto done = AddEvent(kMarkerEvent); !done) return done;
-  if (auto done = Put("trace_clock", "mono"); !done) return done;
-  if (auto done = OpenReaders(); !done) return done;
-
   marker_ = UniqueFd(open(InstanceFile("trace_marker").c_str(), O_WRONLY | O_CLOEXEC));
-  if (options_.keys) {
-    auto keys = KeysOn::Set(module_);
-    if (!keys) return keys.error();
-    keys_.emplace(*std::move(keys));
-  }
   if (options_.follow_processes) {
     for (const WantedEvent& event : kTreeEvents) {
       if (auto done = AddEvent(event); !done) return done;
@@ -238,6 +281,27 @@ Result<void> TracefsCapture::Open() {
     if (auto done = EnableEvent(event); !done) return done;
   }
   if (options_.reader_thread) thread_ = std::thread([this] { Run(); });
+  return {};
+}
+
+Result<void> TracefsCapture::MakeInstance() {
+  auto instances = LockedInstances::Lock(tracing_dir_);
+  if (!instances) return instances.error();
+  instances->RemoveUnread();
+  // On without a capture that asked for them, they were switched on by hand, and
+  // stay on.
+  const bool with_keys = options_.keys && (module_.keys() != true || instances->AnyWithKeys());
+  auto made = instances->Make(with_keys);
+  if (!made) return made.error();
+  instance_dir_ = *std::move(made);
+
+  const auto header = ReadFile(InstanceFile("events/header_page"));
+  if (!header) return header.error();
+  if (auto done = decoder_.AddHeaderPage(*header); !done) return done;
+  subbuffer_.resize(decoder_.subbuffer_size().value);
+  if (auto done = Put("trace_clock", "mono"); !done) return done;
+  if (auto done = OpenReaders(); !done) return done;
+  if (with_keys) return module_.SwitchKeys(true);
   return {};
 }
 
@@ -347,7 +411,7 @@ void TracefsCapture::Run() {
 
 void TracefsCapture::Drain() {
   const std::lock_guard lock(mutex_);
-  if (stopped_ || !instance_) return;
+  if (stopped_) return;
   ReadAll(false);
 }
 
@@ -378,6 +442,13 @@ std::uint64_t TracefsCapture::BufferLoss() {
   return std::max(lost, missed);
 }
 
+void TracefsCapture::RemoveInstance() {
+  if (instance_dir_.empty()) return;
+  auto instances = LockedInstances::Lock(tracing_dir_);
+  readers_.clear();
+  if (instances) instances->RemoveUnread();
+}
+
 CaptureLoss TracefsCapture::Stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -388,7 +459,7 @@ CaptureLoss TracefsCapture::Stop() {
   const std::lock_guard lock(mutex_);
   if (stopped_) return loss_;
   stopped_ = true;
-  if (instance_) {
+  if (!instance_dir_.empty()) {
     (void)Put("tracing_on", "0").ok();
     ReadAll(true);
     loss_.buffer = BufferLoss();
@@ -399,9 +470,7 @@ CaptureLoss TracefsCapture::Stop() {
     }
   }
   marker_.Reset();
-  readers_.clear();
-  instance_.reset();
-  keys_.reset();
+  RemoveInstance();
   hold_.Reset();
   return loss_;
 }
@@ -424,23 +493,8 @@ std::optional<std::string> TracefsDir() {
 unsigned RemoveStaleInstances() {
   const auto tracing_dir = TracefsDir();
   if (!tracing_dir) return 0;
-  std::vector<std::filesystem::path> stale;
-  std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(*tracing_dir + "/instances", error)) {
-    if (IsStale(entry.path().filename().string())) stale.push_back(entry.path());
-  }
-  unsigned removed = 0;
-  for (const auto& path : stale) {
-    // A capture of another pid namespace, alive after all, keeps its instance
-    // busy: rmdir refuses.
-    if (rmdir(path.c_str()) != 0) continue;
-    ++removed;
-    if (path.string().ends_with(kKeysSuffix)) {
-      (void)WriteFile(Module().keys_path(), "N").ok();
-    }
-  }
-  return removed;
+  auto instances = LockedInstances::Lock(*tracing_dir);
+  return instances ? instances->RemoveUnread() : 0;
 }
 
 }  // namespace mrscope

@@ -108,6 +108,19 @@ std::optional<Check> CheckLockdown(const std::string& root) {
                  "boot without lockdown=confidentiality");
 }
 
+Check CheckFilters(const ModuleStatus& status) {
+  std::vector<std::string> settings;
+  std::vector<std::string> remedies;
+  for (const SetFilter& filter : status.SetFilters()) {
+    settings.push_back(filter.setting);
+    remedies.push_back(filter.remedy);
+  }
+  if (settings.empty()) return Ok("filters", status.filter_tgid ? "none" : "unknown");
+  return Reduced("filters", fmt::format("{}", fmt::join(settings, ", ")),
+                 "explain and record see only what passes",
+                 fmt::format("{}", fmt::join(remedies, "; ")));
+}
+
 void CheckModule(const Module& module, const HostStatusOptions& options, HostStatus& host) {
   if (!module.loaded()) {
     const auto refusal = FindLoadRefusal(ReadKernelLog(options.root));
@@ -137,6 +150,7 @@ void CheckModule(const Module& module, const HostStatusOptions& options, HostSta
   } else {
     host.checks.push_back(Ok("enabled", "the observer is on"));
   }
+  host.checks.push_back(CheckFilters(found));
   for (const BoundaryStatus& boundary : found.boundaries) {
     host.checks.push_back(CheckBoundary(boundary));
   }

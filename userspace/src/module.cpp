@@ -77,6 +77,12 @@ ModuleStatus ParseModuleStatus(std::string_view text) {
       status.cost_entry = Cost(words, "entry");
       status.cost_pair = Cost(words, "pair");
       status.cost_record = Cost(words, "record");
+    } else if (keyword == "filter_tgid") {
+      status.filter_tgid = ParseNumber(value);
+    } else if (keyword == "filter_min_ns") {
+      if (const auto ns = ParseNumber(value)) status.filter_min = Nanoseconds(*ns);
+    } else if (keyword == "filter_device" && !value.empty()) {
+      status.filter_device = value == "-" ? "" : value;
     } else if (keyword == "device" && words.size() >= 2) {
       status.devices.push_back({std::string(value), std::string(Word(words, 2))});
     } else if (keyword == "boundary") {
@@ -86,6 +92,20 @@ ModuleStatus ParseModuleStatus(std::string_view text) {
     }
   }
   return status;
+}
+
+std::vector<SetFilter> ModuleStatus::SetFilters() const {
+  std::vector<SetFilter> set;
+  const auto add = [&](std::string_view name, const auto& value, std::string_view none) {
+    set.push_back({fmt::format("{} {}", name, value),
+                   fmt::format("echo {} > /sys/kernel/debug/mrscope/{}", none, name)});
+  };
+  if (filter_tgid.value_or(0) != 0) add("filter_tgid", *filter_tgid, "0");
+  if (filter_min.value_or(Nanoseconds{0}).count() != 0) {
+    add("filter_min_ns", filter_min->count(), "0");
+  }
+  if (!filter_device.value_or("").empty()) add("filter_device", *filter_device, "''");
+  return set;
 }
 
 Module::Module(std::string root) : root_(std::move(root)) {}
@@ -108,6 +128,26 @@ Result<std::string> Module::SelfTest() const {
   return std::string(Trim(std::string_view(*text).substr(0, text->find('\n'))));
 }
 
+Result<void> Module::CheckSelfTest() const {
+  const auto verdict = SelfTest();
+  if (!verdict) {
+    return Error{ErrorKind::kPrerequisite, verdict.error().code,
+                 verdict.error().message + ": run as root with this version's mrscope.ko loaded"};
+  }
+  if (*verdict == "pass") return {};
+  const std::string kprobes = "/sys/kernel/debug/kprobes/enabled";
+  const std::string ftrace = "/proc/sys/kernel/ftrace_enabled";
+  std::string remedy = "mr_probe status says more, or reload mrscope.ko";
+  if (ReadLine(root_ + kprobes) == "0") {
+    remedy = "echo 1 > " + kprobes;
+  } else if (ReadLine(root_ + ftrace) == "0") {
+    remedy = "echo 1 > " + ftrace;
+  }
+  return Error{
+      ErrorKind::kPrerequisite, 0,
+      fmt::format("mrscope.ko would miss registrations (self-test: {}): {}", *verdict, remedy)};
+}
+
 Result<UniqueFd> Module::Hold() const {
   const std::string path = debugfs_dir() + "/status";
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -123,28 +163,14 @@ Result<UniqueFd> Module::Hold() const {
   return fd;
 }
 
-Result<KeysOn> KeysOn::Set(const Module& module) {
-  const std::string path = module.keys_path();
-  const auto before = ReadLine(path);
-  auto written = before ? WriteFile(path, "Y") : Result<void>(Error{});
-  if (!written) {
-    return Error{ErrorKind::kPrerequisite, 0,
-                 fmt::format("cannot ask for whole keys through {}: run as root with this "
-                             "version's mrscope.ko loaded, or leave --keys out",
-                             path)};
-  }
-  return KeysOn(path, *before);
-}
+std::optional<bool> Module::keys() const { return Flag(ReadLine(keys_path()).value_or("")); }
 
-KeysOn::KeysOn(std::string path, std::string before)
-    : path_(std::move(path)), before_(std::move(before)) {}
-
-KeysOn::KeysOn(KeysOn&& other) noexcept
-    : path_(std::exchange(other.path_, "")), before_(std::move(other.before_)) {}
-
-KeysOn::~KeysOn() {
-  // Nobody can be told any more, and the module may be gone by now.
-  if (!path_.empty()) (void)WriteFile(path_, before_).ok();
+Result<void> Module::SwitchKeys(bool on) const {
+  if (WriteFile(keys_path(), on ? "Y" : "N")) return {};
+  return Error{ErrorKind::kPrerequisite, 0,
+               fmt::format("cannot ask for whole keys through {}: run as root with this "
+                           "version's mrscope.ko loaded, or leave --keys out",
+                           keys_path())};
 }
 
 }  // namespace mrscope

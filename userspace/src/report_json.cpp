@@ -158,6 +158,9 @@ void WriteModule(JsonWriter& json, const std::optional<ModuleStatus>& module) {
   json.Member("lost", module->lost);
   json.Member("contexts_in_flight", module->in_flight);
   json.Member("contexts_capacity", module->contexts);
+  json.Member("filter_tgid", module->filter_tgid);
+  json.Member("filter_min_ns", module->filter_min);
+  json.Member("filter_device", module->filter_device);
   json.Key("probe_cost_ns");
   json.BeginObject();
   json.Member("entry", module->cost_entry);

@@ -36,9 +36,10 @@ class Checker {
     NoteTime(operation);
     Expect(operation.at("incomplete") == false, "is incomplete");
     const Json& kernel = operation.at("kernel_total_ns");
-    if (!kernel.is_null())
+    if (!kernel.is_null()) {
       Expect(kernel.get<std::int64_t>() <= operation.at("total_ns").get<std::int64_t>(),
              "took the kernel longer than the caller");
+    }
     if (!operation.contains("failed_stage") || !operation.at("errno").is_null()) return;
     Expect(operation.at("failed_stage").is_null(), "did not fail, but has a failed stage");
     const Json& unwind = operation.at("stages_ns").at("unwind");
@@ -123,7 +124,7 @@ class Checker {
           Expect(took_time[at], text + " has no time");
         } else {
           Expect(at > before, text + " is out of order");
-          Expect(!known[at], name + " within " + text + " has a time of its own");
+          Expect(!known[at], name + " has a time of its own within " + group.dump());
           for (std::size_t i = before + 1; i < at; ++i)
             Expect(!took_time[i], names[i] + " lies between and took time: " + text);
         }

@@ -17,20 +17,19 @@ int main(int argc, char** argv) {
     std::cerr << "usage: mr_json FILE PATH [FIELD...]\n";
     return 2;
   }
-  Json document;
   try {
-    document = ReadJson(arguments[1]);
+    const Json document = ReadJson(arguments[1]);
+    for (const Json* value : Select(document, arguments[2])) {
+      std::string line;
+      for (const char* field : arguments.subspan(3)) {
+        if (!line.empty()) line += ' ';
+        for (const Json* part : Select(*value, field)) line += Text(*part);
+      }
+      std::cout << (arguments.size() > 3 ? line : Text(*value)) << '\n';
+    }
   } catch (const Json::exception& error) {
     std::cerr << arguments[1] << ": " << error.what() << '\n';
     return 2;
-  }
-  for (const Json* value : Select(document, arguments[2])) {
-    std::string line;
-    for (const char* field : arguments.subspan(3)) {
-      if (!line.empty()) line += ' ';
-      for (const Json* part : Select(*value, field)) line += Text(*part);
-    }
-    std::cout << (arguments.size() > 3 ? line : Text(*value)) << '\n';
   }
   return 0;
 }

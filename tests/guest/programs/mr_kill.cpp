@@ -9,12 +9,12 @@
 
 #include <fcntl.h>
 #include <infiniband/verbs.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cinttypes>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 

@@ -8,11 +8,11 @@
 // Prints how many calls were made, and writes each to FILE (call_log.h).
 
 #include <infiniband/verbs.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <fstream>
 #include <iostream>
@@ -27,8 +27,8 @@
 
 namespace {
 
-constexpr std::size_t kMemory = 256 * 1024;
-constexpr std::size_t kLongest = 16 * 1024;
+constexpr std::size_t kMemory = std::size_t{256} * 1024;
+constexpr std::size_t kLongest = std::size_t{16} * 1024;
 constexpr unsigned kRefusedEvery = 50;
 
 std::atomic<bool> stop{false};

@@ -20,11 +20,11 @@
 // program.
 
 #include <infiniband/verbs.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -92,10 +92,9 @@ class MethodRegistration : public Registration {
   std::uint32_t handle_;
 };
 
-std::unique_ptr<Registration> ByLibrary(const Device& device, Call& call) {
+std::unique_ptr<Registration> ByLibrary(const Device& device, char* memory, Call& call) {
   // Not a constant, so the macro takes the way that knows optional flags.
-  ibv_mr* mr = ibv_reg_mr(device.pd.get(), reinterpret_cast<void*>(call.addr), call.length,
-                          static_cast<int>(call.access));
+  ibv_mr* mr = ibv_reg_mr(device.pd.get(), memory, call.length, static_cast<int>(call.access));
   if (mr == nullptr) {
     call.error = errno;
     return nullptr;
@@ -129,11 +128,12 @@ std::unique_ptr<Registration> ByMethod(const Device& device, Call& call) {
   return std::make_unique<MethodRegistration>(fd, handle);
 }
 
-std::unique_ptr<Registration> Register(const Options& options, const Device& device, Call& call) {
+std::unique_ptr<Registration> Register(const Options& options, const Device& device, char* memory,
+                                       Call& call) {
   if (options.Flag("--by-method")) return ByMethod(device, call);
   const bool bad_answer = options.Flag("--bad-answer");
   if (bad_answer || options.Flag("--by-write")) return ByWrite(device, call, bad_answer);
-  return ByLibrary(device, call);
+  return ByLibrary(device, memory, call);
 }
 
 void Say(const Call& call) { std::cout << FormatCall(call) << std::flush; }
@@ -161,9 +161,10 @@ void Run(const Options& options, std::uint32_t access) {
     Call call;
     call.tid = gettid();
     call.length = options.Number("--size") + i * kPage;
-    call.addr = reinterpret_cast<std::uintptr_t>(Memory(options, call.length));
+    char* memory = Memory(options, call.length);
+    call.addr = reinterpret_cast<std::uintptr_t>(memory);
     call.access = access;
-    auto registration = Register(options, device, call);
+    auto registration = Register(options, device, memory, call);
     Say(call);
     if (registration) made.emplace_back(call, std::move(registration));
   }

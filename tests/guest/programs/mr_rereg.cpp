@@ -25,7 +25,7 @@
 
 namespace {
 
-constexpr std::size_t kLength = 64 * 1024;
+constexpr std::size_t kLength = std::size_t{64} * 1024;
 
 struct Request {
   unsigned flags = 0;

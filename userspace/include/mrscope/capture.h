@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
 // Takes the module's trace events through a tracefs instance of its own, named
-// mrscope-<pid> (mrscope-<pid>-keys where it switched whole keys on): one
-// capture at a time in a process. Nothing of the system's own trace setup is
-// touched, and the instance is gone when the capture ends. One left by a killed
-// capture is removed by the next.
+// mrscope-<pid>, mrscope-<pid>-2 and so on where that is taken, with -keys behind
+// it where it asked for whole keys: they stay on until the last of these ends.
+// Nothing of the system's own trace setup is touched, and the instance is gone
+// when the capture ends. One left by a killed capture is removed by the next.
 
 #ifndef MRSCOPE_CAPTURE_H_
 #define MRSCOPE_CAPTURE_H_
@@ -46,7 +46,8 @@ class Capture {
   // Called in the order of time, in the reader thread or in Drain().
   using Sink = std::function<void(const CaptureEvent&)>;
 
-  // kPrerequisite with a remedy: not root, no tracefs, no module.
+  // kPrerequisite with a remedy: not root, no tracefs, no module, or one that
+  // fails its self-test.
   static Result<std::unique_ptr<Capture>> Start(const CaptureOptions& options, Sink sink);
   virtual ~Capture() = default;
   Capture(const Capture&) = delete;
@@ -76,9 +77,8 @@ class Capture {
 // The path of tracefs where it is mounted already; it is never mounted here.
 std::optional<std::string> TracefsDir();
 
-// Removes instances of captures whose process is gone, and switches whole keys
-// off where it was one of them that had them on. Returns how many. Not while
-// this process has a capture of its own.
+// Removes instances of captures that are gone, and switches whole keys off where
+// the last that asked for them was among these. Returns how many.
 unsigned RemoveStaleInstances();
 
 }  // namespace mrscope

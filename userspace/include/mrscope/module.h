@@ -31,6 +31,12 @@ struct DeviceStatus {
   std::string driver;
 };
 
+// A filter that is set: records that do not pass are in no event.
+struct SetFilter {
+  std::string setting;  // "filter_tgid 7"
+  std::string remedy;   // the command that clears it
+};
+
 // The file `status`. What the module does not say is nullopt.
 struct ModuleStatus {
   std::string version;
@@ -45,8 +51,13 @@ struct ModuleStatus {
   std::optional<Nanoseconds> cost_entry;  // calibrated, of one probe
   std::optional<Nanoseconds> cost_pair;
   std::optional<Nanoseconds> cost_record;
+  std::optional<std::uint64_t> filter_tgid;  // 0: none
+  std::optional<Nanoseconds> filter_min;     // 0: none
+  std::optional<std::string> filter_device;  // "": none
   std::vector<DeviceStatus> devices;
   std::vector<BoundaryStatus> boundaries;
+
+  std::vector<SetFilter> SetFilters() const;
 };
 
 // Line by line, keyword first; unknown keywords and short lines are skipped.
@@ -61,31 +72,21 @@ class Module {
   Result<ModuleStatus> ReadStatus() const;
   // Runs the module's self-test: "pass", or "fail: why".
   Result<std::string> SelfTest() const;
+  // kPrerequisite with a remedy unless the self-test passes: a capture would be
+  // empty without saying why.
+  Result<void> CheckSelfTest() const;
   // An open file of the module, so that rmmod says "in use" meanwhile.
   Result<UniqueFd> Hold() const;
+
+  // Whether records carry whole keys; nullopt where that cannot be read.
+  std::optional<bool> keys() const;
+  Result<void> SwitchKeys(bool on) const;
 
   std::string keys_path() const;
   std::string debugfs_dir() const;
 
  private:
   std::string root_;
-};
-
-// Asks for whole keys in the records until it goes.
-class KeysOn {
- public:
-  static Result<KeysOn> Set(const Module& module);
-  KeysOn(KeysOn&& other) noexcept;
-  KeysOn& operator=(KeysOn&&) = delete;
-  KeysOn(const KeysOn&) = delete;
-  KeysOn& operator=(const KeysOn&) = delete;
-  ~KeysOn();
-
- private:
-  KeysOn(std::string path, std::string before);
-
-  std::string path_;
-  std::string before_;
 };
 
 }  // namespace mrscope
