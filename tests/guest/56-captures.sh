@@ -6,24 +6,24 @@
 # shellcheck source=tests/guest/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-instances() { find "$tracefs/instances" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | xargs; }
+instances() { find "$tracefs/instances" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -V | xargs; }
 keys=/sys/module/mrscope/parameters/keys
 
-# A capture that waits for finish_capture before its program registers.
+# A capture whose program runs, and waits for finish_capture before it registers.
 capture() { # NAME WRAPPER... -- OPTION...
-	local name=$1 wrapper=() before
+	local name=$1 wrapper=()
 	shift
 	while [ "$1" != -- ]; do
 		wrapper+=("$1")
 		shift
 	done
 	shift
-	before=$(instances)
+	rm -f "$tmp/$name.up"
 	in_background "${wrapper[@]}" mr_probe record --json "$tmp/$name.json" "$@" -- \
-		sh -c "until [ -e $tmp/$name.go ]; do sleep 0.1; done; mr_reg --count 2" \
+		sh -c "echo \$\$ >$tmp/$name.up; until [ -e $tmp/$name.go ]; do sleep 0.1; done; mr_reg --count 2" \
 		>/dev/null 2>"$tmp/$name.err"
 	pids[$name]=$!
-	eventually sh -c "[ -s $tmp/$name.err ] || [ \"\$(ls $tracefs/instances | sort | xargs)\" != '$before' ]"
+	eventually sh -c "[ -s $tmp/$name.up ] || [ -s $tmp/$name.err ]"
 }
 declare -A pids
 finish_capture() { # NAME
@@ -36,6 +36,8 @@ finish_capture() { # NAME
 kill_capture() { # NAME
 	kill -KILL "${pids[$1]}"
 	wait "${pids[$1]}" 2>/dev/null
+	# Its program is on its own now.
+	kill "$(cat "$tmp/$1.up")"
 }
 has_keys() { # NAME
 	like "$1 has whole keys" '^0x[0-9a-f]+ 0x[0-9a-f]+$' "$(mr_json "$tmp/$1.json" 'reg[*].lkey' | xargs)"
