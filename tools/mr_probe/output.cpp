@@ -37,7 +37,8 @@ mrscope::Result<void> WriteInto(const std::string& file, const std::string& path
 // none, or where it could not take the place: of a device, a pipe, a link.
 mrscope::Result<std::string> MakeBeside(const std::string& path) {
   struct stat old {};
-  if (lstat(path.c_str(), &old) != 0 || !S_ISREG(old.st_mode) || old.st_nlink > 1) return std::string();
+  if (lstat(path.c_str(), &old) != 0 || !S_ISREG(old.st_mode) || old.st_nlink > 1)
+    return std::string();
   std::string file = path + ".XXXXXX";
   const mrscope::UniqueFd fd(mkostemp(file.data(), O_CLOEXEC));
   if (!fd.ok()) {
