@@ -16,7 +16,7 @@ help:
 	@echo 'make check       all tests, on this machine and in guests of both suites'
 	@echo 'make check-long  and those that take long'
 	@echo 'make bench       the benchmarks'
-	@echo 'make kmod        the modules for this kernel, or KDIR=headers, in $(BUILD)/kmod'
+	@echo 'make kmod        the modules for this kernel, or KDIR=headers OFED=sources, in $(BUILD)/kmod'
 	@echo 'make userspace   the library and programs, in $(BUILD)'
 	@echo 'make deb         the Debian packages for SUITE=bookworm or trixie, in build/SUITE/deb'
 	@echo 'make deps        install what these builds and the guests need (apt-get)'

@@ -96,7 +96,9 @@ complaints() {
 }
 
 finish() {
-	if [ -e "$debugfs/status" ]; then
+	if [ -n "${ends_unloaded-}" ]; then
+		is "the module is not there" "" "$(ls -d /sys/module/mrscope 2>/dev/null)"
+	elif [ -e "$debugfs/status" ]; then
 		is "nothing is left under way" 0 "$(status_of contexts)"
 	else
 		report 1 "the module is loaded at the end"

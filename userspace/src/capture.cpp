@@ -25,6 +25,7 @@ extern "C" {
 #include <vector>
 
 #include "mrscope/decode.h"
+#include "mrscope/environment.h"
 #include "mrscope/file.h"
 #include "tracefs_raw.h"
 
@@ -147,7 +148,11 @@ Result<std::string> LockedInstances::Make(bool with_keys) {
     const int error = errno;
     if (error == EEXIST) continue;
     return Error{ErrorKind::kPrerequisite, error,
-                 fmt::format("cannot make a tracefs instance in {}: {}", dir_, ErrnoText(error))};
+                 fmt::format("cannot make a tracefs instance in {}: {}{}", dir_, ErrnoText(error),
+                             LockdownLevel() == "confidentiality"
+                                 ? "; lockdown keeps tracefs closed: boot without "
+                                   "lockdown=confidentiality"
+                                 : "")};
   }
 }
 

@@ -142,6 +142,11 @@ std::string LibibverbsVersion() {
 
 std::string Version() { return MRSCOPE_VERSION; }
 
+std::string LockdownLevel(const std::string& root) {
+  const auto line = ReadLine(root + "/sys/kernel/security/lockdown");
+  return line ? ChosenWord(*line) : "";
+}
+
 Environment CollectEnvironment(const std::string& root) {
   Environment environment;
   environment.date = UtcNow();

@@ -95,9 +95,8 @@ Check CheckBoundary(const BoundaryStatus& boundary) {
 // Files of debugfs and tracefs are refused to root, too, and a module once loaded
 // goes on as before.
 std::optional<Check> CheckLockdown(const std::string& root) {
-  const auto line = ReadLine(root + "/sys/kernel/security/lockdown");
-  if (!line) return std::nullopt;  // not in this kernel, or securityfs is not mounted
-  const std::string level = ChosenWord(*line);
+  const std::string level = LockdownLevel(root);
+  if (level.empty()) return std::nullopt;
   if (level == "none") return Ok("lockdown", level);
   if (level == "integrity") {
     return Reduced("lockdown", level,

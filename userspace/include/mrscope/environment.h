@@ -46,6 +46,10 @@ struct Environment {
 };
 
 // `root` is put before the paths of /proc and /sys, for tests.
+// "none", "integrity", "confidentiality"; "" where this kernel has no lockdown, or
+// securityfs is not mounted.
+std::string LockdownLevel(const std::string& root = "");
+
 Environment CollectEnvironment(const std::string& root = "");
 
 std::string Version();
