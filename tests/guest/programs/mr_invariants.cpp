@@ -57,10 +57,11 @@ class Checker {
     for (auto& [tid, spans] : spans_) {
       std::sort(spans.begin(), spans.end());
       where_ = "thread " + tid;
-      for (std::size_t i = 1; i < spans.size(); ++i)
+      for (std::size_t i = 1; i < spans.size(); ++i) {
         Expect(spans[i - 1].second <= spans[i].first,
                "begins an operation at " + std::to_string(spans[i].first) +
                    " ns, before the last one ends at " + std::to_string(spans[i - 1].second));
+      }
     }
     spans_.clear();
   }
