@@ -14,7 +14,7 @@ check_of() { # NAME FIELD
 
 # insmod does not load what a module needs.
 rdma link del rxe0
-for gone in rdma_ucm rdma_rxe ib_uverbs rdma_cm iw_cm ib_cm ib_core; do
+for gone in rdma_ucm rdma_rxe ib_uverbs rdma_cm iw_cm ib_cm ib_uverbs_support ib_core; do
 	[ ! -e "/sys/module/$gone" ] || rmmod "$gone"
 done
 run insmod "$module"
@@ -26,7 +26,7 @@ modprobe -a rdma_rxe ib_uverbs rdma_ucm
 rdma link add rxe0 type rxe netdev dummy0
 load
 check "loaded, explain works" mr_probe explain --size 4K --count 1
-mount -t securityfs securityfs /sys/kernel/security
+busybox mount -t securityfs securityfs /sys/kernel/security
 is "no lockdown" none "$(check_of lockdown detail | tr -d '"')"
 
 echo integrity >/sys/kernel/security/lockdown
