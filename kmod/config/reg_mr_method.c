@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Registration as an ioctl method with attributes, from Linux 6.18 or so on. */
+/* Registration as an ioctl method with attributes: Linux 7.2 has it, 6.12 not. */
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 #include <rdma/ib_user_ioctl_cmds.h>

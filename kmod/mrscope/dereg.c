@@ -189,14 +189,12 @@ static int mrs_release_call(struct kretprobe_instance *ri,
 
 	mrs_hit(mrs_probe_of(ri));
 	f->n_pair++;
-	if (umem->is_dmabuf) {
-		mrs_advance(f, MRSCOPE_DEREG_UNMAP, now);
-		return 0;
+	if (!umem->is_dmabuf) {
+		f->rec.addr = umem->address;
+		f->rec.length = umem->length;
+		f->rec.flags |= MRSCOPE_F_ADDR;
 	}
-	f->rec.addr = umem->address;
-	f->rec.length = umem->length;
-	f->rec.flags |= MRSCOPE_F_ADDR;
-	if (umem->is_odp) {
+	if (umem->is_dmabuf || umem->is_odp) {
 		mrs_advance(f, MRSCOPE_DEREG_UNMAP, now);
 		return 0;
 	}

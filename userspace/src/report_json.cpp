@@ -268,6 +268,16 @@ void WriteCheck(JsonWriter& json, const Check& check) {
   json.EndObject();
 }
 
+void WriteChecks(JsonWriter& json, const std::vector<Check>& checks) {
+  json.Key("checks");
+  json.BeginArray();
+  for (const Check& check : checks) {
+    json.NewLine();
+    WriteCheck(json, check);
+  }
+  json.EndArray();
+}
+
 }  // namespace
 
 void WriteOperation(JsonWriter& json, const Operation& operation, bool keys) {
@@ -492,13 +502,7 @@ void WriteJson(std::ostream& out, const HostStatus& status, const Check* test) {
   json.NewLine();
   const bool test_ok = test == nullptr || test->result == CheckResult::kOk;
   json.Member("observable", status.observable() && test_ok);
-  json.Key("checks");
-  json.BeginArray();
-  for (const Check& check : status.checks) {
-    json.NewLine();
-    WriteCheck(json, check);
-  }
-  json.EndArray();
+  WriteChecks(json, status.checks);
   json.NewLine();
   json.Member("devices", status.devices);
   WriteModule(json, status.module);
@@ -522,13 +526,7 @@ void WriteJson(std::ostream& out, const HostReport& report) {
   WriteEnvironment(json, report.status.environment);
   json.NewLine();
   json.Member("observable", report.status.observable());
-  json.Key("checks");
-  json.BeginArray();
-  for (const Check& check : report.status.checks) {
-    json.NewLine();
-    WriteCheck(json, check);
-  }
-  json.EndArray();
+  WriteChecks(json, report.status.checks);
   json.NewLine();
   WriteModule(json, report.status.module);
   json.NewLine();
