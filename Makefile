@@ -6,15 +6,19 @@
 SUITE  ?= trixie
 KDIR   ?= /lib/modules/$(shell uname -r)/build
 PREFIX ?= /usr/local
+MINUTES ?= 20
+SEED    ?= $(shell date +%s)
 MODDIR ?= /lib/modules/$(shell uname -r)/updates/mrscope
 BUILD  := build/host
 
-.PHONY: help demo check check-long bench kmod userspace deb deps lint install uninstall clean distclean
+.PHONY: help demo check check-debug check-long stress bench kmod userspace deb deps lint install uninstall clean distclean
 
 help:
 	@echo 'make demo        registrations in a guest, explained; installs what it needs'
-	@echo 'make check       all tests, on this machine and in guests of both suites'
+	@echo 'make check       all tests, on this machine and in guests of three suites'
 	@echo 'make check-long  and those that take long'
+	@echo 'make check-debug the guest tests on a kernel that checks everything (KASAN, lockdep, ...)'
+	@echo 'make stress      everything at once on that kernel: MINUTES=20 SEED=number'
 	@echo 'make bench       the benchmarks'
 	@echo 'make kmod        the modules for this kernel, or KDIR=headers OFED=sources, in $(BUILD)/kmod'
 	@echo 'make userspace   the library and programs, in $(BUILD)'
@@ -36,6 +40,17 @@ check:
 check-long:
 	@tools/vm/prerequisites
 	@tests/run --long
+
+check-debug:
+	@tools/vm/prerequisites
+	@tools/vm/build-kernel $(SUITE) debug
+	@tests/run --kernel debug --suite $(SUITE)
+
+# As long again for what it does before and after the load.
+stress:
+	@tools/vm/build-kernel $(SUITE) debug
+	@tools/vm/run --suite $(SUITE) --kernel debug --mem 2G --timeout $$(($(MINUTES) * 120 + 900)) -- \
+		tests/guest/90-stress.sh $(MINUTES) $(SEED)
 
 bench:
 	@tests/bench/run

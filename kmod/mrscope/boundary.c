@@ -457,7 +457,8 @@ static const char *mrs_probe_reason(const struct mrs_probe *p)
 		return p->optional ?
 		       "no such symbol: not every kernel has it" :
 		       "no such symbol: module not loaded, or another name";
-	return "the kernel refuses a probe there";
+	return p->error == -ENOMEM ? "no memory for its probe" :
+				     "the kernel refuses a probe there";
 }
 
 void mrs_boundary_show(struct seq_file *m)

@@ -186,6 +186,37 @@ load() { [ -e /sys/module/mrscope ] || insmod "$module"; }
 unload() { [ ! -e /sys/module/mrscope ] || rmmod mrscope; }
 reset() { echo 1 >"$debugfs/reset"; }
 
+# ---- what only a debug kernel has ----
+
+# Lets allocations fail where a program asks for it (/proc/PID/fail-nth), those
+# too that could wait for memory, and without a word in the log. Fails where the
+# kernel cannot.
+allow_failures() {
+	local kind
+	[ -e /proc/self/fail-nth ] || return
+	for kind in failslab fail_page_alloc; do
+		echo 0 >"/sys/kernel/debug/$kind/verbose"
+		echo N >"/sys/kernel/debug/$kind/ignore-gfp-wait"
+	done
+	echo 0 >/sys/kernel/debug/fail_page_alloc/min-order
+}
+
+kmemleak=/sys/kernel/debug/kmemleak
+
+# What was allocated since this test began and is found nowhere any more; nothing
+# where the kernel does not look for it.
+leaks() {
+	local i
+	[ -e "$kmemleak" ] || return 0
+	# An object counts when it is five seconds old and was missing in two scans.
+	for i in 1 2; do
+		sleep 6
+		echo scan >"$kmemleak"
+	done
+	cat "$kmemleak"
+}
+[ ! -e "$kmemleak" ] || echo clear >"$kmemleak"
+
 # ---- events, in an instance of our own ----
 
 events=$tracefs/instances/mrscope-guest-test

@@ -19,11 +19,9 @@
 // deregistration of its own. A registration that fails is no failure of the
 // program.
 
-#include <infiniband/verbs.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <iostream>
@@ -33,10 +31,9 @@
 
 #include "call_log.h"
 #include "device.h"
-#include "method_command.h"
 #include "mrscope/access.h"
 #include "options.h"
-#include "write_command.h"
+#include "registration.h"
 
 namespace {
 
@@ -52,88 +49,11 @@ char* Memory(const Options& options, std::size_t length) {
   return memory;
 }
 
-// An MR however it came about.
-class Registration {
- public:
-  virtual ~Registration() = default;
-  virtual int Deregister() = 0;
-};
-
-class LibraryRegistration : public Registration {
- public:
-  explicit LibraryRegistration(ibv_mr* mr) : mr_(mr) {}
-  int Deregister() override { return ibv_dereg_mr(mr_); }
-
- private:
-  ibv_mr* mr_;
-};
-
-class WriteRegistration : public Registration {
- public:
-  WriteRegistration(int fd, std::uint32_t handle) : fd_(fd), handle_(handle) {}
-  int Deregister() override {
-    DeregMrBody body;
-    body.mr_handle = handle_;
-    return WriteCommand(fd_, IB_USER_VERBS_CMD_DEREG_MR, body, 0);
-  }
-
- private:
-  int fd_;
-  std::uint32_t handle_;
-};
-
-class MethodRegistration : public Registration {
- public:
-  MethodRegistration(int fd, std::uint32_t handle) : fd_(fd), handle_(handle) {}
-  int Deregister() override { return DeregMrByMethod(fd_, handle_); }
-
- private:
-  int fd_;
-  std::uint32_t handle_;
-};
-
-std::unique_ptr<Registration> ByLibrary(const Device& device, char* memory, Call& call) {
-  // Not a constant, so the macro takes the way that knows optional flags.
-  ibv_mr* mr = ibv_reg_mr(device.pd.get(), memory, call.length, static_cast<int>(call.access));
-  if (mr == nullptr) {
-    call.error = errno;
-    return nullptr;
-  }
-  call.lkey = mr->lkey;
-  call.rkey = mr->rkey;
-  return std::make_unique<LibraryRegistration>(mr);
-}
-
-std::unique_ptr<Registration> ByWrite(const Device& device, Call& call, bool bad_answer) {
-  RegMrBody body;
-  ib_uverbs_reg_mr_resp answer{};
-  body.response = bad_answer ? 1 : reinterpret_cast<std::uintptr_t>(&answer);
-  body.start = call.addr;
-  body.length = call.length;
-  body.hca_va = call.addr;
-  body.pd_handle = device.pd.get()->handle;
-  body.access_flags = call.access;
-  const int fd = device.context.get()->cmd_fd;
-  call.error = WriteCommand(fd, IB_USER_VERBS_CMD_REG_MR, body, sizeof answer);
-  if (call.error != 0) return nullptr;
-  call.lkey = answer.lkey;
-  call.rkey = answer.rkey;
-  return std::make_unique<WriteRegistration>(fd, answer.mr_handle);
-}
-
-std::unique_ptr<Registration> ByMethod(const Device& device, Call& call) {
-  const int fd = device.context.get()->cmd_fd;
-  const std::uint32_t handle = RegMrByMethod(fd, device.pd.get()->handle, call);
-  if (call.error != 0) return nullptr;
-  return std::make_unique<MethodRegistration>(fd, handle);
-}
-
-std::unique_ptr<Registration> Register(const Options& options, const Device& device, char* memory,
-                                       Call& call) {
+std::unique_ptr<Registration> Register(const Options& options, const Device& device, Call& call) {
   if (options.Flag("--by-method")) return ByMethod(device, call);
   const bool bad_answer = options.Flag("--bad-answer");
   if (bad_answer || options.Flag("--by-write")) return ByWrite(device, call, bad_answer);
-  return ByLibrary(device, memory, call);
+  return ByLibrary(device, call);
 }
 
 void Say(const Call& call) { std::cout << FormatCall(call) << std::flush; }
@@ -164,7 +84,7 @@ void Run(const Options& options, std::uint32_t access) {
     char* memory = Memory(options, call.length);
     call.addr = reinterpret_cast<std::uintptr_t>(memory);
     call.access = access;
-    auto registration = Register(options, device, memory, call);
+    auto registration = Register(options, device, call);
     Say(call);
     if (registration) made.emplace_back(call, std::move(registration));
   }
