@@ -3,6 +3,7 @@
 #include "mrscope/host_status.h"
 
 #include <gtest/gtest.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,6 +98,18 @@ TEST(HostStatusTest, SaysWhatLockdownCloses) {
   EXPECT_EQ(Find(Collect(root), "lockdown").result, CheckResult::kReduced);
   root.Write("sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
   EXPECT_EQ(Find(Collect(root), "lockdown").result, CheckResult::kMissing);
+}
+
+TEST(HostStatusTest, AnInstalledModuleIsLoadedByItsName) {
+  const test::TempDir root;
+  EXPECT_EQ(LoadCommand(root.path()), "insmod mrscope.ko");
+  utsname names{};
+  ASSERT_EQ(uname(&names), 0);
+  root.Write("lib/modules/" + std::string(names.release) + "/modules.dep",
+             "updates/dkms/mrscope.ko.xz: kernel/drivers/infiniband/core/ib_core.ko.xz\n");
+  EXPECT_EQ(LoadCommand(root.path()), "modprobe mrscope");
+  const HostStatus status = Collect(root);
+  EXPECT_TRUE(Find(status, "module").remedy.starts_with("modprobe mrscope"));
 }
 
 TEST(HostStatusTest, SaysWhyTheModuleWasRefused) {

@@ -247,7 +247,7 @@ Result<void> TracefsCapture::EnableEvent(const WantedEvent& wanted) {
 Result<void> TracefsCapture::Open() {
   if (!module_.loaded()) {
     return Error{ErrorKind::kPrerequisite, ENODEV,
-                 "mrscope.ko is not loaded: \"insmod mrscope.ko\" loads it"};
+                 fmt::format("mrscope.ko is not loaded: \"{}\" loads it", LoadCommand())};
   }
   if (geteuid() != 0) {
     return Error{ErrorKind::kPrerequisite, EPERM,

@@ -128,7 +128,8 @@ void CheckModule(const Module& module, const HostStatusOptions& options, HostSta
                 refusal ? "mrscope.ko is not loaded, the kernel refused it: " + refusal->why
                         : "mrscope.ko is not loaded",
                 "no stage inside the kernel can be seen",
-                refusal ? refusal->remedy : "insmod mrscope.ko (make kmod builds it)"));
+                refusal ? refusal->remedy
+                        : LoadCommand(options.root) + " (make kmod or mrscope-dkms builds it)"));
     return;
   }
   auto status = module.ReadStatus();

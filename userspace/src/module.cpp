@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/utsname.h>
 
 #include <cerrno>
 #include <utility>
@@ -46,6 +47,16 @@ std::optional<BoundaryStatus> ParseBoundary(std::string_view line,
 }
 
 }  // namespace
+
+std::string LoadCommand(const std::string& root) {
+  utsname names{};
+  if (uname(&names) == 0) {
+    const auto modules =
+        ReadFile(fmt::format("{}/lib/modules/{}/modules.dep", root, names.release));
+    if (modules && modules->find("/mrscope.ko") != std::string::npos) return "modprobe mrscope";
+  }
+  return "insmod mrscope.ko";
+}
 
 ModuleStatus ParseModuleStatus(std::string_view text) {
   ModuleStatus status;

@@ -70,8 +70,8 @@ enum Count : std::size_t {
 };
 
 constexpr std::array<const char*, kCounts> kNames = {
-    "reg_begun", "reg_ok", "reg_failed", "dereg_begun", "dereg_ok",  "dereg_failed", "rereg_begun",
-    "rereg_ok",  "forks",  "injected",   "processes",   "killed",    "left"};
+    "reg_begun", "reg_ok", "reg_failed", "dereg_begun", "dereg_ok", "dereg_failed", "rereg_begun",
+    "rereg_ok",  "forks",  "injected",   "processes",   "killed",   "left"};
 
 // What a process has done so far; its life is measured by that, not by time, so
 // that it gets somewhere however slow the machine is.
@@ -121,7 +121,7 @@ struct Memory {
 // Mostly a few pages, now and then megabytes.
 std::size_t SomeSize(Random& random) {
   const std::uint64_t dice = random.Below(100);
-  const std::size_t most = dice < 90 ? 16 : dice < 99 ? 256 : 2048;
+  const std::size_t most = dice < 90 ? 8 : dice < 99 ? 128 : 2048;
   return (1 + random.Below(most)) * kPage;
 }
 
@@ -224,15 +224,14 @@ class Thread {
   void Step() {
     const std::uint64_t dice = random_.Below(1000);
     if (pool_.size() < kPool) {
-      if (auto memory = SomeMemory(random_))
-        pool_.push_back(std::move(memory));
-    } else if (dice < 20) {
+      if (auto memory = SomeMemory(random_)) pool_.push_back(std::move(memory));
+    } else if (dice < 10) {
       pool_.erase(pool_.begin() + static_cast<std::ptrdiff_t>(random_.Below(pool_.size())));
-    } else if (dice < 23) {
+    } else if (dice < 12) {
       Fork();
-    } else if (dice < 40 && !held_.empty()) {
+    } else if (dice < 30 && !held_.empty()) {
       Rereg();
-    } else if (held_.size() < kHeld && dice < 530) {
+    } else if (held_.size() < kHeld && dice < 520) {
       Register(random_.Below(pool_.size()));
     } else if (!held_.empty()) {
       Deregister(random_.Below(held_.size()));
@@ -438,7 +437,7 @@ class Stress {
     const std::uint64_t dice = random_.Below(10);
     slot.end = dice < 4 ? End::kWell : dice < 6 ? End::kLeaves : End::kKilled;
     slot.killed = false;
-    slot.life = 20 + random_.Below(1000);
+    slot.life = 20 + random_.Below(3000);
     StepsOf(slot) = 0;
     slot.pid = Start([&] { RunWorker(plan_, seed, slot.end, StepsOf(slot), slot.life); });
     Did(kProcesses);

@@ -17,6 +17,10 @@
 
 namespace mrscope {
 
+// The command that loads mrscope.ko here: modprobe where it is installed for the
+// running kernel, else insmod.
+std::string LoadCommand(const std::string& root = "");
+
 struct BoundaryStatus {
   std::string name;
   bool armed = false;
