@@ -8,6 +8,7 @@ KDIR   ?= /lib/modules/$(shell uname -r)/build
 PREFIX ?= /usr/local
 MINUTES ?= 20
 SEED    ?= $(shell date +%s)
+GUESTS  ?= $(shell nproc)
 MODDIR ?= /lib/modules/$(shell uname -r)/updates/mrscope
 BUILD  := build/host
 
@@ -18,7 +19,7 @@ help:
 	@echo 'make check       all tests, on this machine and in guests of three suites'
 	@echo 'make check-long  and those that take long'
 	@echo 'make check-debug the guest tests on a kernel that checks everything (KASAN, lockdep, ...)'
-	@echo 'make stress      everything at once on that kernel: MINUTES=20 SEED=number'
+	@echo 'make stress      everything at once on that kernel: MINUTES=20 SEED=number GUESTS=2'
 	@echo 'make bench       the benchmarks'
 	@echo 'make kmod        the modules for this kernel, or KDIR=headers OFED=sources, in $(BUILD)/kmod'
 	@echo 'make userspace   the library and programs, in $(BUILD)'
@@ -46,11 +47,8 @@ check-debug:
 	@tools/vm/build-kernel $(SUITE) debug
 	@tests/run --kernel debug --suite $(SUITE)
 
-# As long again for what it does before and after the load.
 stress:
-	@tools/vm/build-kernel $(SUITE) debug
-	@tools/vm/run --suite $(SUITE) --kernel debug --mem 2G --timeout $$(($(MINUTES) * 120 + 900)) -- \
-		tests/guest/90-stress.sh $(MINUTES) $(SEED)
+	@tests/stress $(MINUTES) $(SEED) $(GUESTS) $(SUITE)
 
 bench:
 	@tests/bench/run

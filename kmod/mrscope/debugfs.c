@@ -141,13 +141,28 @@ static ssize_t mrs_switch_read(struct file *file, char __user *buf,
 	return simple_read_from_buffer(buf, len, pos, text, sizeof(text));
 }
 
+/* 0 or 1, and nothing that merely begins like a word for them. */
+static int mrs_bool_from_user(const char __user *buf, size_t len, bool *value)
+{
+	u8 number;
+	int err;
+
+	err = kstrtou8_from_user(buf, len, 10, &number);
+	if (err == -EFAULT)
+		return err;
+	if (err || number > 1)
+		return -EINVAL;
+	*value = number;
+	return 0;
+}
+
 static ssize_t mrs_switch_write(struct file *file, const char __user *buf,
 				size_t len, loff_t *pos)
 {
 	struct mrs_switch c = { .which = file->private_data };
 	int err;
 
-	err = kstrtobool_from_user(buf, len, &c.value);
+	err = mrs_bool_from_user(buf, len, &c.value);
 	if (err)
 		return err;
 	if (*c.which != c.value)
@@ -228,6 +243,12 @@ static const struct file_operations mrs_disarm_fops = {
 static ssize_t mrs_reset_write(struct file *file, const char __user *buf,
 			       size_t len, loff_t *pos)
 {
+	bool yes;
+	int err;
+
+	err = mrs_bool_from_user(buf, len, &yes);
+	if (err || !yes)
+		return err ?: -EINVAL;
 	mutex_lock(&mrs_lock);
 	mrs_stats_reset();
 	mrs_record_reset();
@@ -259,16 +280,23 @@ static ssize_t mrs_device_filter_write(struct file *file,
 				       loff_t *pos)
 {
 	char text[IB_DEVICE_NAME_MAX];
+	ssize_t ret = len;
+	char *name;
 
 	if (len >= sizeof(text))
 		return -EINVAL;
 	if (copy_from_user(text, buf, len))
 		return -EFAULT;
 	text[len] = 0;
+	name = strim(text);
 	mutex_lock(&mrs_lock);
-	strscpy(mrs_filter.device, strim(text), sizeof(mrs_filter.device));
+	/* A wrong name would silently leave everything out. */
+	if (*name && !mrs_device_named(name))
+		ret = -EINVAL;
+	else
+		strscpy(mrs_filter.device, name, sizeof(mrs_filter.device));
 	mutex_unlock(&mrs_lock);
-	return len;
+	return ret;
 }
 
 static const struct file_operations mrs_device_filter_fops = {

@@ -400,6 +400,7 @@ const void *mrs_calibration_device(void);
 struct mrs_device *mrs_device_find(const struct ib_device *dev);
 void mrs_device_gone(const struct ib_device *dev);
 void mrs_device_rename(const struct ib_device *dev);
+bool mrs_device_named(const char *name);
 const char *mrs_device_name(const struct mrs_device *d);
 bool mrs_device_maps_by(const struct mrs_device *d, const struct device *dma);
 bool mrs_device_real_dma(const struct mrs_device *d);

@@ -206,6 +206,17 @@ void mrs_device_rename(const struct ib_device *dev)
 		strscpy_pad(d->name, dev_name(&dev->dev), sizeof(d->name));
 }
 
+bool mrs_device_named(const char *name)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&mrs_lock);
+	for (i = 0; i < mrs_ndevices; i++)
+		if (!mrs_devices[i].hidden && !strcmp(mrs_devices[i].name, name))
+			return true;
+	return false;
+}
+
 /* A device that the calibration's records belong to; it is never shown. */
 const void *mrs_calibration_device(void)
 {

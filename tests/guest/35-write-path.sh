@@ -17,10 +17,15 @@ is "registrations: entry, no system call stage" "write null" \
 	"$(all "$document" 'reg[*]' entry stages_ns.syscall)"
 is "registrations: all other stages of the kernel" "library syscall return" \
 	"$(mr_stages "$document" 'reg[*]')"
+# A slow kernel that preempts may switch the task out right before the root: what
+# was noted of its way there does not count then, and is unknown.
+switched=
+[ "$MRSCOPE_KERNEL" != debug ] || switched='unknown null|library syscall uverbs return'
+seen() { sort -u | grep -vxE "${switched:-nothing}"; }
 is "deregistrations: entry, no system call stage" "write null" \
-	"$(all "$document" 'dereg[*]' entry stages_ns.syscall)"
+	"$(mr_json "$document" 'dereg[*]' entry stages_ns.syscall | seen)"
 is "deregistrations: all other stages of the kernel" "library syscall return" \
-	"$(mr_stages "$document" 'dereg[*]')"
+	"$(mr_stages "$document" 'dereg[*]' | seen)"
 is "debugfs says null" null "$(after syscall "$(last ' reg write ')")"
 
 # A system call entry by ioctl that was noted before is not taken for this one.

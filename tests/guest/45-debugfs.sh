@@ -59,7 +59,8 @@ check "but not by others" not_for_others
 settings() {
 	cat "$debugfs"/{enabled,deep,disarm,filter_tgid,filter_min_ns,filter_device}
 }
-before=$(settings)
+mr_reg >/dev/null
+before=$(settings; cat "$debugfs"/{stats,last})
 refused() { # FILE TEXT
 	local error
 	error=$(printf '%s' "$2" 2>&1 >"$debugfs/$1") && { echo "taken"; return 1; }
@@ -73,8 +74,16 @@ check "disarm refuses a list with one unknown" refused disarm pin,nonsense
 check "disarm refuses what is too long" refused disarm "$(printf 'pin,%.0s' $(seq 200))"
 check "filter_tgid refuses a word" refused filter_tgid abc
 check "filter_min_ns refuses a word" refused filter_min_ns abc
+all_refuse() {
+	local file mode
+	while read -r file mode; do
+		refused "$file" nonsense || { echo "$file, of mode $mode"; return 1; }
+	done < <(files)
+}
+check "every file refuses nonsense" all_refuse
+check "reset refuses a no" refused reset 0
 check "filter_device refuses what is too long" refused filter_device "$(printf 'x%.0s' $(seq 80))"
-is "and nothing has changed" "$before" "$(settings)"
+is "and nothing has changed" "$before" "$(settings; cat "$debugfs"/{stats,last})"
 
 # ---- the self-test ----
 
@@ -170,8 +179,12 @@ echo 1 >"$debugfs/filter_min_ns"
 is "filter_min_ns: the others are there" 4 "$(records mr_reg --count 2)"
 echo 0 >"$debugfs/filter_min_ns"
 
-echo mlx5_0 >"$debugfs/filter_device"
-is "filter_device: reads back" mlx5_0 "$(cat "$debugfs/filter_device")"
+ip link add dummy1 type dummy
+ip link set dummy1 up
+rdma link add rxe1 type rxe netdev dummy1
+echo rxe1 >"$debugfs/filter_device"
+rdma link del rxe1
+is "filter_device: reads back" rxe1 "$(cat "$debugfs/filter_device")"
 is "filter_device: other devices are left out" 0 "$(records mr_reg --count 2)"
 echo rxe0 >"$debugfs/filter_device"
 is "filter_device: status says so" rxe0 "$(status_of filter_device)"

@@ -62,11 +62,16 @@ for switch in /sys/kernel/debug/kprobes/enabled /proc/sys/kernel/ftrace_enabled;
 	echo 1 >"$switch"
 done
 
-echo nosuch >"$debugfs/filter_device"
+# Of a device that is gone.
+ip link add dummy1 type dummy
+ip link set dummy1 up
+rdma link add rxe1 type rxe netdev dummy1
+echo rxe1 >"$debugfs/filter_device"
+rdma link del rxe1
 warns() { # WHAT COMMAND...
 	run "${@:2}"
 	is "$1: it is done, and one line on stderr" "0 1" "$ended $(wc -l <"$tmp/err")"
-	like "$1: which says what hides records" 'filter_device nosuch' "$(cat "$tmp/err")"
+	like "$1: which says what hides records" 'filter_device rxe1' "$(cat "$tmp/err")"
 }
 warns "explain with a filter" mr_probe explain "${quick[@]}"
 warns "record with a filter" mr_probe record -- mr_reg

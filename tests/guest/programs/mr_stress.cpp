@@ -205,9 +205,10 @@ class Thread {
   void Run(Steps& steps) {
     if (plan_.failing) fail_fd_ = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
     for (; !stop; ++steps) Step();
+    if (fail_fd_ >= 0) close(std::exchange(fail_fd_, -1));
   }
 
-  // Each registration is undone; where allocations fail, at the second try.
+  // Each registration is undone.
   void Finish() {
     while (!held_.empty()) Deregister(0);
   }
