@@ -119,10 +119,11 @@ run() { # COMMAND...
 	"$@" >"$tmp/out" 2>"$tmp/err" </dev/null || ended=$?
 }
 
-# Waits until COMMAND succeeds, 20 seconds at most.
+# Waits until COMMAND succeeds: 20 seconds at most, more on a kernel that is slow.
 eventually() { # COMMAND...
-	local i
-	for ((i = 0; i < 200; i++)); do
+	local i tries=200
+	[ "$MRSCOPE_KERNEL" = stock ] || tries=1200
+	for ((i = 0; i < tries; i++)); do
 		"$@" >/dev/null 2>&1 && return
 		sleep 0.1
 	done
