@@ -5,6 +5,8 @@
 # shellcheck source=tests/guest/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+[ -e /sys/kernel/btf/vmlinux ] || skip_all "bpftrace needs the kernel's types: this one has no BTF"
+
 count=12
 scripts=/repo/tracing
 report=$tmp/report.json

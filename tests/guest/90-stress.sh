@@ -112,9 +112,11 @@ switches() {
 }
 
 consumers() {
-	local consumers=0 own=$tracefs/instances/mrscope-guest-consumer
+	local consumers=0 kinds=5 own=$tracefs/instances/mrscope-guest-consumer
+	# bpftrace needs the kernel's types.
+	[ ! -e /sys/kernel/btf/vmlinux ] || kinds=6
 	while going_on; do
-		case $((RANDOM % 6)) in
+		case $((RANDOM % kinds)) in
 		0 | 1)
 			mkdir "$own"
 			echo 1 >"$own/events/mrscope/enable"
@@ -136,7 +138,10 @@ consumers() {
 			nap $((RANDOM % 5))
 			echo 0 >"$tracefs/events/mrscope/enable"
 			;;
-		5) timeout -s INT 3 bpftrace -e 'tracepoint:mrscope:mr_reg { @ = count(); }' >/dev/null 2>&1 ;;
+		5)
+			bpftrace -e 'tracepoint:mrscope:mr_reg { @ = count(); } interval:s:1 { exit(); }' \
+				>/dev/null 2>"$tmp/consumer" || complain "bpftrace: $(cat "$tmp/consumer")"
+			;;
 		esac
 		consumers=$((consumers + 1))
 	done
