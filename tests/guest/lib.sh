@@ -189,17 +189,15 @@ reset() { echo 1 >"$debugfs/reset"; }
 
 # ---- what only a debug kernel has ----
 
-# Lets allocations fail where a program asks for it (/proc/PID/fail-nth), those
-# too that could wait for memory, and without a word in the log. Fails where the
-# kernel cannot.
+# Lets slab allocations fail where a program asks for it (/proc/PID/fail-nth),
+# those too that could wait for memory, and without a word in the log; those of
+# whole pages, which the kernel would report at length, only where they cannot
+# wait. Fails where the kernel has nothing of that.
 allow_failures() {
-	local kind
 	[ -e /proc/self/fail-nth ] || return
-	for kind in failslab fail_page_alloc; do
-		echo 0 >"/sys/kernel/debug/$kind/verbose"
-		echo N >"/sys/kernel/debug/$kind/ignore-gfp-wait"
-	done
-	echo 0 >/sys/kernel/debug/fail_page_alloc/min-order
+	echo 0 >/sys/kernel/debug/failslab/verbose
+	echo N >/sys/kernel/debug/failslab/ignore-gfp-wait
+	echo 0 >/sys/kernel/debug/fail_page_alloc/verbose
 }
 
 kmemleak=/sys/kernel/debug/kmemleak
