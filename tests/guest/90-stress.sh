@@ -15,7 +15,7 @@
 
 minutes=${1:-1}
 seed=${2:-$RANDOM}
-burst_seconds=$((15 + 2 * minutes))
+burst_seconds=$((15 + 3 * minutes))
 ledger=$tracefs/instances/mrscope-guest-ledger
 note "$minutes minutes, seed $seed"
 RANDOM=$seed
@@ -254,7 +254,9 @@ burst_steady() {
 
 burst_beside() { # ACTIVITY
 	local pid
-	"${load[@]}" >"$tmp/load" 2>"$tmp/err" &
+	# Without a priority of its own the load would keep the CPUs from all that
+	# (un)loading and arming wait for.
+	nice -n 19 "${load[@]}" >"$tmp/load" 2>"$tmp/err" &
 	pid=$!
 	background+=("$pid")
 	beside readers

@@ -190,14 +190,22 @@ reset() { echo 1 >"$debugfs/reset"; }
 # ---- what only a debug kernel has ----
 
 # Lets slab allocations fail where a program asks for it (/proc/PID/fail-nth),
-# those too that could wait for memory, and without a word in the log; those of
-# whole pages, which the kernel would report at length, only where they cannot
-# wait. Fails where the kernel has nothing of that.
+# those too that could wait for memory, and without a word in the log. Not those
+# that the kernel itself warns of: of whole pages where it could wait, and of the
+# events of a module that is being loaded. Fails where the kernel has nothing of
+# that.
 allow_failures() {
+	local filter=/sys/kernel/debug/failslab notify end
 	[ -e /proc/self/fail-nth ] || return
-	echo 0 >/sys/kernel/debug/failslab/verbose
-	echo N >/sys/kernel/debug/failslab/ignore-gfp-wait
-	echo 0 >/sys/kernel/debug/fail_page_alloc/verbose
+	# There are two of that name, and all between them is tracing, too.
+	read -r notify end < <(sort /proc/kallsyms | awk '
+		last { end = $1; last = 0 }
+		$3 == "trace_module_notify" { last = 1; if (!first) first = $1 }
+		END { print first, end }')
+	echo "0x$notify" >$filter/reject-start
+	echo "0x$end" >$filter/reject-end
+	echo 0 >$filter/verbose
+	echo N >$filter/ignore-gfp-wait
 }
 
 kmemleak=/sys/kernel/debug/kmemleak
