@@ -85,10 +85,13 @@ skip_all() { # REASON
 }
 
 # What the kernel has said since this test began. Without the first line of it
-# in the log, all of the log.
+# in the log, all of the log. That memory was short is no complaint, though it
+# comes with a call trace.
 complaints() {
 	dmesg | awk -v begin="mrscope test: begin $name" '
 		index($0, begin) { text = ""; next }
+		/vmalloc error:|page allocation failure:/ { shortage = 1 }
+		shortage { if (/<\/TASK>/) shortage = 0; next }
 		/WARNING|BUG|Oops|Call Trace|general protection|lockdep|refcount_t|stall/ {
 			text = text $0 "\n"
 		}

@@ -72,6 +72,13 @@ ends_with 123 -- sh -c 'echo "<4>WARNING: made up" >/dev/kmsg'
 result "a kernel warning is 123"
 ends_with 0 --allow-warnings -- sh -c 'echo "<4>WARNING: made up" >/dev/kmsg'
 result "unless allowed"
+# shellcheck disable=SC2016  # for the guest
+shortage='for line in "page allocation failure: made up" "Call Trace:" " </TASK>"; do
+	echo "<4>$line" >/dev/kmsg; done'
+ends_with 0 -- sh -c "$shortage"
+result "a report of short memory is none"
+ends_with 123 -- sh -c "$shortage; echo '<4>WARNING: made up' >/dev/kmsg"
+result "but what comes behind it is one"
 ends_with 124 --timeout 30 -- sh -c 'echo started; sleep 600'
 result "the time limit is 124"
 [ "$(cat "$TMPDIR/out")" = started ]

@@ -40,6 +40,9 @@ BOOT_LIMIT = 180
 BEGIN_MARK = "mrscope-vm: begin"
 PANIC = re.compile(r"Kernel panic|\bOops\b|\bBUG: |general protection fault")
 WARNING = re.compile(r"WARNING:|BUG:|Call Trace|UBSAN:|\bOops\b")
+# That memory was short is no complaint, though it comes with a call trace.
+SHORTAGE = re.compile(r"vmalloc error:|page allocation failure:")
+SHORTAGE_END = re.compile(r"</TASK>")
 
 
 class Ended(Exception):
@@ -242,10 +245,13 @@ class Console:
         """What the kernel complained of since the guest was ready."""
         lines = self.lines()
         start = next((i for i, l in enumerate(lines) if BEGIN_MARK in l), len(lines))
-        first = next(
-            (i for i in range(start, len(lines)) if WARNING.search(lines[i])), None
-        )
-        return [] if first is None else lines[first : first + TAIL_LINES]
+        shortage = False
+        for i in range(start, len(lines)):
+            shortage = shortage or bool(SHORTAGE.search(lines[i]))
+            if WARNING.search(lines[i]) and not shortage:
+                return lines[i : i + TAIL_LINES]
+            shortage = shortage and not SHORTAGE_END.search(lines[i])
+        return []
 
 
 def on_signal(number, _):
