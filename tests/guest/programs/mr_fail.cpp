@@ -83,13 +83,14 @@ void RunReg(const std::string& nth, const std::string& length) {
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   const std::string what = words.size() > 2 ? words[1] : "";
-  if (what == "insmod" && words.size() <= 4)
+  if (what == "insmod" && words.size() <= 4) {
     RunInsmod(words[0], words[2], words.size() == 4 ? words[3] : "");
-  else if (what == "write" && words.size() == 4)
+  } else if (what == "write" && words.size() == 4) {
     RunWrite(words[0], words[2], words[3]);
-  else if (what == "reg" && words.size() == 3)
+  } else if (what == "reg" && words.size() == 3) {
     RunReg(words[0], words[2]);
-  else
+  } else {
     Die("usage: mr_fail N insmod FILE [PARAMETERS] | write FILE TEXT | reg LENGTH");
+  }
   return 0;
 }

@@ -297,9 +297,10 @@ class Thread {
     const auto linger = static_cast<useconds_t>(random_.Below(50'000));
     Did(kForks);
     if (fork() != 0) return;
-    if (memory.writable)
+    if (memory.writable) {
       for (std::size_t offset = 0; offset < memory.size; offset += kPage)
         static_cast<volatile char*>(memory.data)[offset] = 1;
+    }
     usleep(linger);
     _exit(0);
   }
@@ -394,17 +395,19 @@ class Stress {
     while (!stop && Clock::now() < until) {
       for (Slot& slot : slots_)
         if (slot.end == End::kKilled && !slot.killed && StepsOf(slot) >= slot.life) Kill(slot);
-      while (Reap(WNOHANG))
+      while (Reap(WNOHANG)) {
         for (Slot& slot : slots_)
           if (slot.pid == 0) Fill(slot);
+      }
       std::this_thread::sleep_for(milliseconds(10));
     }
     for (Slot& slot : slots_) {
       if (slot.pid == 0 || slot.killed) continue;
-      if (slot.end == End::kKilled)
+      if (slot.end == End::kKilled) {
         Kill(slot);
-      else
+      } else {
         kill(slot.pid, SIGTERM);
+      }
     }
     if (helper_ != 0) kill(helper_, SIGKILL);
     // Orphans come to us: when none is left, all files are closed.
