@@ -32,10 +32,6 @@ burst() {
 		{ mr_stages "$document" 'reg[*]'; return 1; }
 }
 
-# Boundaries that should be armed with rxe0 there, and are not.
-unarmed() {
-	awk '$1 == "boundary" && $3 == "unarmed" && !/deep mode|DMA API|not every kernel/' "$debugfs/status"
-}
 driver_armed() { grep -c '^boundary driver armed' "$debugfs/status"; }
 
 burst

@@ -10,10 +10,6 @@
 
 allow_failures || skip_all "the kernel has no fault injection"
 
-unarmed() {
-	awk '$1 == "boundary" && $3 == "unarmed" && !/deep mode|DMA API|not every kernel/' "$debugfs/status"
-}
-
 # ---- a registration ----
 
 mr_reg >/dev/null
@@ -46,8 +42,7 @@ at_most "without a record: a few" 5 "$unrecorded"
 note "failed in: $(printf '%s\n' "${stages[@]}" | sort | uniq -c | xargs), before the root: $unrecorded"
 at_least "failed in stages of several kinds" 3 "$(printf '%s\n' "${stages[@]}" | sort -u | wc -l)"
 is "nothing is under way" 0 "$(status_of contexts)"
-is "as many pages released as pinned" "" \
-	"$(awk '/^nr_foll_pin_/ { sum += $1 ~ /acquired/ ? $2 : -$2 } END { if (sum) print sum }' /proc/vmstat)"
+is "as many pages released as pinned" 0 "$(pages_pinned)"
 
 # ---- arming: the first few each, then at growing distances ----
 

@@ -287,15 +287,13 @@ restore() {
 	echo 1 >"$debugfs/enabled"
 }
 
-pins_released() {
-	awk '/^nr_foll_pin_/ { sum += $1 ~ /acquired/ ? $2 : -$2 } END { exit sum != 0 }' /proc/vmstat
-}
+pins_released() { [ "$(pages_pinned)" = 0 ]; }
 no_context() { [ "$(status_of contexts)" = 0 ]; }
 
 # What has to hold after each burst.
 settle() {
 	eventually no_context || complain "contexts under way: $(status_of contexts)"
-	eventually pins_released || complain "pages stay pinned: $(grep foll_pin /proc/vmstat | xargs)"
+	eventually pins_released || complain "pages stay pinned: $(pages_pinned)"
 	restore
 	[ "$(cat "$debugfs/selftest")" = pass ] || complain "selftest: $(cat "$debugfs/selftest")"
 	complaints >>"$wrong"

@@ -167,6 +167,16 @@ boundary() { # SYMBOL: its line in status
 	awk -v symbol="$1" '$1 == "boundary" && $4 == symbol' "$debugfs/status"
 }
 
+# Boundaries that should be armed with rxe0 there, and are not.
+unarmed() {
+	awk '$1 == "boundary" && $3 == "unarmed" && !/deep mode|DMA API|not every kernel/' "$debugfs/status"
+}
+
+# References that are held on pages of the whole system.
+pages_pinned() {
+	awk '/^nr_foll_pin_/ { sum += $1 ~ /acquired/ ? $2 : -$2 } END { print sum + 0 }' /proc/vmstat
+}
+
 hits() { # SYMBOL...: of all of them together
 	awk -v symbols="$*" '
 		BEGIN { n = split(symbols, s); for (i = 1; i <= n; i++) wanted[s[i]] = 1 }
