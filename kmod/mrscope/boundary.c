@@ -29,8 +29,10 @@ static const char *const mrs_boundary_names[] = {
 	[MRS_B_UMEM] = "umem",
 	[MRS_B_ATTACH] = "attach",
 	[MRS_B_PIN] = "pin",
+	[MRS_B_SG] = "sg",
 	[MRS_B_PAGE_SIZE] = "page_size",
 	[MRS_B_DMA] = "dma",
+	[MRS_B_TABLE] = "table",
 	[MRS_B_FINISH] = "finish",
 	[MRS_B_COMMIT] = "commit",
 	[MRS_B_SLOW] = "slow",
@@ -84,9 +86,11 @@ u64 mrs_roots_missed(void)
 static int mrs_kprobe_entry(struct kprobe *kp, struct pt_regs *regs)
 {
 	struct mrs_probe *p = container_of(kp, struct mrs_probe, rp.kp);
-	struct mrs_args args = { .regs = regs };
+	u64 now = mrs_clock();
+	struct mrs_context *ctx = mrs_context_find();
 
-	p->on_entry(p, &args);
+	mrs_entry(p, ctx ? ctx->top : NULL, now,
+		  (struct mrs_args){ .regs = regs });
 	return 0;
 }
 
@@ -226,6 +230,8 @@ static bool mrs_probe_wanted(const struct mrs_probe *p)
 		return mrs_deep;
 	case MRS_DEEP_REAL_DMA:
 		return mrs_deep && mrs_any_real_dma();
+	case MRS_VIRT_DMA_RETURN:
+		return mrs_any_virt_dma_return();
 	default:
 		return true;
 	}
@@ -337,7 +343,8 @@ static void mrs_probe_remove(struct mrs_probe *p)
 }
 
 /* Drivers' operations, found by address. */
-static int mrs_add_operation(void *addr, mrs_entry_handler_t on_entry)
+static int mrs_add_operation(void *addr, enum mrs_during during,
+			     mrs_entry_handler_t on_entry)
 {
 	struct mrs_probe *p;
 	int err;
@@ -353,6 +360,7 @@ static int mrs_add_operation(void *addr, mrs_entry_handler_t on_entry)
 		return -ENOMEM;
 	p->boundary = MRS_B_DRIVER;
 	p->addr = addr;
+	p->during = during;
 	p->on_entry = on_entry;
 	err = mrs_probe_add(p);
 	if (err) {
@@ -369,15 +377,16 @@ int mrs_boundary_add_driver(struct ib_device *dev)
 	int err;
 
 	lockdep_assert_held(&mrs_lock);
-	err = mrs_add_operation(dev->ops.reg_user_mr, mrs_reg_driver_entry);
+	err = mrs_add_operation(dev->ops.reg_user_mr, MRS_REG,
+				mrs_reg_driver_entry);
 	if (!err)
-		err = mrs_add_operation(dev->ops.rereg_user_mr,
+		err = mrs_add_operation(dev->ops.rereg_user_mr, MRS_REG,
 					mrs_rereg_driver_entry);
 	if (!err)
-		err = mrs_add_operation(dev->ops.reg_user_mr_dmabuf,
+		err = mrs_add_operation(dev->ops.reg_user_mr_dmabuf, MRS_REG,
 					mrs_dmabuf_driver_entry);
 	if (!err)
-		err = mrs_add_operation(dev->ops.dereg_mr,
+		err = mrs_add_operation(dev->ops.dereg_mr, MRS_DEREG,
 					mrs_dereg_driver_entry);
 	mrs_boundary_update();
 	return err;
@@ -452,7 +461,8 @@ static const char *mrs_probe_reason(const struct mrs_probe *p)
 	if (!mrs_probe_wanted(p))
 		return p->need == MRS_REAL_DMA ?
 		       "no device maps through the DMA API" :
-		       "only in deep mode";
+		       p->need == MRS_VIRT_DMA_RETURN ?
+		       "no device needs it" : "only in deep mode";
 	if (p->error == -ENOENT)
 		return p->optional ?
 		       "no such symbol: not every kernel has it" :

@@ -9,10 +9,14 @@
  */
 #include <linux/delay.h>
 #include <linux/math64.h>
+#include <linux/moduleparam.h>
 
 #include "observer.h"
 
-bool mrs_cycles;
+bool mrs_cycles = true;
+module_param_named(cycles, mrs_cycles, bool, 0400);
+MODULE_PARM_DESC(cycles, "stamp by the cycle counter where it is stable (default: yes)");
+
 u64 mrs_anchor_width;		/* clock units that reading both may take */
 
 struct mrs_rate {
@@ -50,7 +54,14 @@ static u32 mrs_clock_rate(const struct mrs_anchor *now)
 	return r->scale;
 }
 
-/* ns of CLOCK_MONOTONIC to a unit of mrs_clock(), shifted, for @f that ends. */
+/* ns to a unit of mrs_clock(), shifted, as it was last known. */
+u32 mrs_clock_usual_scale(void)
+{
+	return mrs_cycles ? this_cpu_read(mrs_rates.scale) :
+			    BIT(MRS_SCALE_SHIFT);
+}
+
+/* The same for @f that ends, and has an anchor. */
 u32 mrs_clock_scale(const struct mrs_frame *f)
 {
 	struct mrs_anchor end;
@@ -75,7 +86,7 @@ void mrs_clock_init(void)
 	unsigned int i;
 	int cpu;
 
-	mrs_cycles = mrs_cycles_stable();
+	mrs_cycles = mrs_cycles && mrs_cycles_stable();
 	mrs_anchor_width = U64_MAX;
 	for (i = 0; i < 100; i++) {
 		mrs_anchor_take(&begin);

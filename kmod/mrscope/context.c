@@ -7,18 +7,15 @@
  * releases its slot, always in process context, so that a look-up of one's own
  * slot needs no lock: the answer cannot change under the reader.
  */
-#include <linux/hash.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include "observer.h"
 
-#define MRS_SLOT_BITS	10
-#define MRS_SLOTS	BIT(MRS_SLOT_BITS)
-#define MRS_WINDOW	8
-
-static struct task_struct *mrs_owners[MRS_SLOTS + MRS_WINDOW];
-static struct mrs_context *mrs_contexts;
+struct mrs_context mrs_contexts[MRS_SLOTS + MRS_WINDOW];
+static struct mrs_frame *mrs_frames;
+/* How many contexts are not in the slot of their hash. */
+atomic_t mrs_displaced = ATOMIC_INIT(0);
 static atomic64_t mrs_lost = ATOMIC64_INIT(0);
 
 /*
@@ -36,53 +33,55 @@ struct mrs_note {
 
 static DEFINE_PER_CPU(struct mrs_note, mrs_note);
 
-struct mrs_context *mrs_context_find(void)
+/* The look-up's second part. */
+struct mrs_context *mrs_context_find_displaced(struct mrs_context *home)
 {
-	unsigned int base = hash_ptr(current, MRS_SLOT_BITS);
-	unsigned int i;
+	struct mrs_context *ctx;
 
-	for (i = base; i < base + MRS_WINDOW; i++)
-		if (READ_ONCE(mrs_owners[i]) == current)
-			return &mrs_contexts[i];
+	for (ctx = home + 1; ctx < home + MRS_WINDOW; ctx++)
+		if (READ_ONCE(ctx->task) == current)
+			return ctx;
 	return NULL;
 }
 
 /* The task's context, or a fresh one for it, or NULL where there is no room. */
 static struct mrs_context *mrs_context_get(void)
 {
-	unsigned int base = hash_ptr(current, MRS_SLOT_BITS);
-	unsigned int i, free = 0;
+	struct mrs_context *ctx = mrs_context_find();
+	struct mrs_context *home = mrs_context_home();
 
-	for (i = base + MRS_WINDOW; i-- > base;) {
-		struct task_struct *owner = READ_ONCE(mrs_owners[i]);
-
-		if (owner == current)
-			return &mrs_contexts[i];
-		if (!owner)
-			free = i + 1;
-	}
-	for (i = free; i && i <= base + MRS_WINDOW; i++) {
-		if (!cmpxchg(&mrs_owners[i - 1], NULL, current)) {
-			mrs_contexts[i - 1].depth = 0;
-			return &mrs_contexts[i - 1];
-		}
+	if (ctx)
+		return ctx;
+	for (ctx = home; ctx < home + MRS_WINDOW; ctx++) {
+		if (READ_ONCE(ctx->task) || cmpxchg(&ctx->task, NULL, current))
+			continue;
+		if (ctx != home)
+			atomic_inc(&mrs_displaced);
+		return ctx;
 	}
 	return NULL;
 }
 
-static void mrs_context_release(struct mrs_context *ctx)
+/* The innermost operation is forgotten, and with the last one the context. */
+static void mrs_frame_pop(struct mrs_context *ctx)
 {
-	/* The next owner must not see this one's depth. */
-	smp_store_release(&mrs_owners[ctx - mrs_contexts], NULL);
+	if (ctx->top != ctx->frames) {
+		ctx->top--;
+		return;
+	}
+	ctx->top = NULL;
+	if (unlikely(ctx != mrs_context_home()))
+		atomic_dec(&mrs_displaced);
+	/* The next owner must not see what was this one's. */
+	smp_store_release(&ctx->task, NULL);
 }
 
 /* Forgets the innermost operation; it will have no record. */
 void mrs_frame_drop(struct mrs_context *ctx)
 {
-	if (!mrs_frame_top(ctx)->calibration)
+	if (!ctx->top->calibration)
 		atomic64_inc(&mrs_lost);
-	if (!--ctx->depth)
-		mrs_context_release(ctx);
+	mrs_frame_pop(ctx);
 }
 
 /**
@@ -103,19 +102,21 @@ struct mrs_frame *mrs_frame_begin(u32 op, u32 entry, u32 stage, u64 now)
 	 * A registration whose root succeeded, but whose commit never came:
 	 * the core undid it without another word, or the commit was missed.
 	 */
-	if (ctx && ctx->depth && op != MRSCOPE_OP_DEREG &&
-	    mrs_frame_top(ctx)->await_commit) {
+	if (ctx && ctx->top && op != MRSCOPE_OP_DEREG &&
+	    ctx->top->during == MRS_COMMIT) {
 		mrs_frame_drop(ctx);
 		ctx = mrs_context_get();
 	}
-	if (!ctx || ctx->depth == MRS_DEPTH) {
+	if (!ctx || ctx->top == &ctx->frames[MRS_DEPTH - 1]) {
 		atomic64_inc(&mrs_lost);
 		return NULL;
 	}
 
-	f = &ctx->frames[ctx->depth++];
+	f = ctx->top ? ctx->top + 1 : ctx->frames;
 	memset(f, 0, offsetof(struct mrs_frame, rec.ns));
-	mrs_anchor_take(&f->anchor);
+	f->calibration = READ_ONCE(mrs_calibrating) == current;
+	if (mrs_record_listened() || f->calibration)
+		mrs_anchor_take(&f->anchor);
 	f->begun = now;
 	f->last = now;
 	f->rec.op = op;
@@ -123,41 +124,41 @@ struct mrs_frame *mrs_frame_begin(u32 op, u32 entry, u32 stage, u64 now)
 	f->rec.purpose = MRSCOPE_PURPOSE_UNKNOWN;
 	f->rec.failed_stage = -1;
 	f->rec.observed = BIT(stage);
-	if (ctx->depth > 1)
+	if (f > ctx->frames)
 		f->rec.flags |= MRSCOPE_F_NESTED;
+	f->during = op == MRSCOPE_OP_DEREG ? MRS_DEREG : MRS_REG;
 	f->stage = stage;
 	f->min_flt = current->min_flt;
 	f->maj_flt = current->maj_flt;
 	f->nvcsw = current->nvcsw;
 	f->nivcsw = current->nivcsw;
-	if (unlikely(READ_ONCE(mrs_calibrating) == current)) {
-		f->calibration = true;
+	if (unlikely(f->calibration)) {
 		f->driver_seen = true;
 		f->rec.dev = mrs_device_find(mrs_calibration_device());
 	}
+	ctx->top = f;
 	return f;
 }
 
 /* The innermost operation is over: closes its record and forgets it. */
 void mrs_frame_end(struct mrs_context *ctx, s32 ret, u64 now)
 {
-	mrs_record_close(mrs_frame_top(ctx), ret, now);
-	if (!--ctx->depth)
-		mrs_context_release(ctx);
+	mrs_record_close(ctx->top, ret, now);
+	mrs_frame_pop(ctx);
 }
 
 unsigned int mrs_context_in_flight(void)
 {
 	unsigned int i, n = 0;
 
-	for (i = 0; i < ARRAY_SIZE(mrs_owners); i++)
-		n += !!READ_ONCE(mrs_owners[i]);
+	for (i = 0; i < ARRAY_SIZE(mrs_contexts); i++)
+		n += !!READ_ONCE(mrs_contexts[i].task);
 	return n;
 }
 
 unsigned int mrs_context_capacity(void)
 {
-	return ARRAY_SIZE(mrs_owners);
+	return ARRAY_SIZE(mrs_contexts);
 }
 
 /* Operations that were seen to begin, or not even that, and have no record. */
@@ -175,25 +176,35 @@ void mrs_context_reset(void)
 	for_each_possible_cpu(cpu)
 		memset(per_cpu_ptr(&mrs_note, cpu), 0, sizeof(mrs_note));
 
-	for (i = 0; i < ARRAY_SIZE(mrs_owners); i++) {
-		if (!mrs_owners[i])
+	for (i = 0; i < ARRAY_SIZE(mrs_contexts); i++) {
+		struct mrs_context *ctx = &mrs_contexts[i];
+
+		if (!ctx->task)
 			continue;
-		atomic64_add(mrs_contexts[i].depth, &mrs_lost);
-		mrs_owners[i] = NULL;
+		atomic64_add(ctx->top + 1 - ctx->frames, &mrs_lost);
+		ctx->top = NULL;
+		ctx->task = NULL;
 	}
+	atomic_set(&mrs_displaced, 0);
 }
 
 int mrs_context_init(void)
 {
+	unsigned int i;
+
 	mrs_clock_init();
-	mrs_contexts = kvcalloc(ARRAY_SIZE(mrs_owners), sizeof(*mrs_contexts),
-				GFP_KERNEL);
-	return mrs_contexts ? 0 : -ENOMEM;
+	mrs_frames = kvcalloc(ARRAY_SIZE(mrs_contexts) * MRS_DEPTH,
+			      sizeof(*mrs_frames), GFP_KERNEL);
+	if (!mrs_frames)
+		return -ENOMEM;
+	for (i = 0; i < ARRAY_SIZE(mrs_contexts); i++)
+		mrs_contexts[i].frames = &mrs_frames[i * MRS_DEPTH];
+	return 0;
 }
 
 void mrs_context_exit(void)
 {
-	kvfree(mrs_contexts);
+	kvfree(mrs_frames);
 }
 
 void mrs_syscall_mark(u64 now)

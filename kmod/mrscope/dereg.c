@@ -7,6 +7,7 @@
 #include <linux/list.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/string.h>
 #include <rdma/ib_umem.h>
 #include <rdma/restrack.h>
 #include <rdma/uverbs_ioctl.h>
@@ -46,14 +47,14 @@ static u32 mrs_destroy_reason(enum rdma_remove_reason reason,
 }
 
 /* uverbs_destroy_uobject(uobj, reason, attrs) */
-static void mrs_destroy_entry(struct mrs_probe *p, const struct mrs_args *args)
+static void mrs_destroy_entry(struct mrs_probe *p, struct mrs_frame *f,
+			      u64 now, struct mrs_args args)
 {
 	struct mrs_destroy_note *n = this_cpu_ptr(&mrs_destroy_note);
 
-	mrs_hit(p);
 	n->task = current;
 	n->switches = mrs_switches();
-	n->time = mrs_clock();
+	n->time = now;
 	n->uobj = (void *)mrs_argument(args, 0);
 	n->entry = mrs_destroy_reason(mrs_argument(args, 1),
 				      (void *)mrs_argument(args, 2));
@@ -137,48 +138,54 @@ static int mrs_dereg_return(struct kretprobe_instance *ri,
 	struct mrs_context *ctx = mrs_context_find();
 	struct mrs_frame *parent;
 
-	if (!ctx || mrs_frame_top(ctx)->rec.op != MRSCOPE_OP_DEREG)
+	if (!ctx || ctx->top->rec.op != MRSCOPE_OP_DEREG)
 		return 0;
 	/* Undoing a registration whose root had returned: that one failed. */
-	parent = ctx->depth > 1 ? mrs_frame_top(ctx) - 1 : NULL;
+	parent = ctx->top > ctx->frames ? ctx->top - 1 : NULL;
 	mrs_frame_end(ctx, (int)regs_return_value(regs), now);
-	if (parent && parent->await_commit)
+	if (parent && parent->during == MRS_COMMIT)
 		mrs_frame_drop(ctx);
 	return 0;
 }
 
 /* dereg_mr(mr, udata) */
-void mrs_dereg_driver_entry(struct mrs_probe *p, const struct mrs_args *args)
+void mrs_dereg_driver_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+			    struct mrs_args args)
 {
-	struct mrs_frame *f = mrs_dereg_running();
-	u64 now;
-
-	if (!f || f->driver_seen)
+	if (f->driver_seen)
 		return;
-	now = mrs_clock();
-	mrs_hit(p);
-	f->n_entry++;
 	mrs_advance(f, MRSCOPE_DEREG_INVALIDATE, now);
 	f->driver_seen = true;
 }
 
-/* ib_umem_release(umem) */
+#define MRS_PAGES_RELEASE	"__ib_umem_release"
+
+/*
+ * __ib_umem_release(dev, umem, dirty) for pages that were pinned, by a
+ * registration that fails too, in the middle of it; where the compiler has left
+ * none, and for umems of other kinds, the function that gives back the umem.
+ */
 static int mrs_release_call(struct kretprobe_instance *ri,
 			    struct pt_regs *regs)
 {
+	const struct mrs_probe *p = mrs_probe_of(ri);
 	struct mrs_context *ctx = mrs_context_find();
 	struct mrs_frame *f;
-	const struct ib_umem *umem = (void *)regs_get_kernel_argument(regs, 0);
+	const struct ib_umem *umem;
 	u64 now;
 
-	if (likely(!ctx) || !umem)
+	if (likely(!ctx))
 		return 1;
 	now = mrs_clock();
-	f = mrs_frame_top(ctx);
+	umem = (void *)regs_get_kernel_argument(regs,
+		!strcmp(p->symbol, MRS_PAGES_RELEASE));
+	if (!umem)
+		return 1;
+	f = ctx->top;
 
 	if (f->rec.op != MRSCOPE_OP_DEREG) {
-		/* The driver gives back what it pinned: it failed later on. */
-		if (f->rec.op == MRSCOPE_OP_REREG || f->await_commit ||
+		/* What was pinned is given back: it failed. */
+		if (f->rec.op == MRSCOPE_OP_REREG || f->during == MRS_COMMIT ||
 		    f->stage == MRSCOPE_REG_UNWIND)
 			return 1;
 		mrs_hit(mrs_probe_of(ri));
@@ -249,7 +256,13 @@ struct mrs_probe mrs_dereg_probes[] = {
 	  .symbols = MRS_SYMBOLS("dma_unmap_sg_attrs") },
 	{ .boundary = MRS_B_RELEASE, .on_call = mrs_release_call,
 	  .on_return = mrs_release_return,
-	  .symbols = MRS_SYMBOLS("ib_umem_release") },
+	  .symbols = MRS_SYMBOLS(MRS_PAGES_RELEASE, "ib_umem_release") },
+	{ .boundary = MRS_B_RELEASE, .on_call = mrs_release_call,
+	  .on_return = mrs_release_return,
+	  .optional = true, .symbols = MRS_SYMBOLS("ib_umem_dmabuf_release") },
+	{ .boundary = MRS_B_RELEASE, .on_call = mrs_release_call,
+	  .on_return = mrs_release_return,
+	  .optional = true, .symbols = MRS_SYMBOLS("ib_umem_odp_release") },
 	{ .boundary = MRS_B_DEREG, .on_call = mrs_dereg_call,
 	  .on_return = mrs_dereg_return, .op = MRSCOPE_OP_DEREG,
 	  .symbols = MRS_SYMBOLS("ib_dereg_mr_user") },

@@ -7,12 +7,14 @@
  * A key allocator is an entry-only probe (mrs_key_entry) where the key's work
  * lasts until the next boundary, or a pair (mrs_key_call, mrs_key_return)
  * where it is a function of its own.  Symbols of drivers that are not loaded
- * are simply not found.
+ * are simply not found.  A software device's DMA mapping ends where its table
+ * begins, if that is a function.
  */
 #include "observer.h"
 
 static const struct mrs_driver mrs_drivers[] = {
-	{ "rdma_rxe", MRSCOPE_PURPOSE_USER, .key_in_prepare = true },
+	{ "rdma_rxe", MRSCOPE_PURPOSE_USER, .key_in_prepare = true,
+	  .table_named = true },
 	{ "siw", MRSCOPE_PURPOSE_USER },
 	{ "mlx4_ib", MRSCOPE_PURPOSE_USER },
 	{ "mlx5_ib", MRSCOPE_PURPOSE_USER },
@@ -38,8 +40,11 @@ struct mrs_probe mrs_driver_probes[] = {
 	 * the other one too, for objects that the core allocates), pins, and
 	 * draws the variant while it builds its table.
 	 */
-	{ .boundary = MRS_B_KEY, .on_entry = mrs_key_entry,
+	{ .boundary = MRS_B_KEY, .on_entry = mrs_key_entry, .during = MRS_REG,
 	  .symbols = MRS_SYMBOLS("rxe_alloc", "__rxe_add_to_pool") },
+	/* It allocates its table as soon as it has the umem. */
+	{ .boundary = MRS_B_TABLE, .on_entry = mrs_table_entry, .during = MRS_REG,
+	  .symbols = MRS_SYMBOLS("rxe_mr_alloc", "__alloc_mr_page_info") },
 };
 
 const unsigned int mrs_driver_nprobes = ARRAY_SIZE(mrs_driver_probes);

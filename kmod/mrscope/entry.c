@@ -8,7 +8,7 @@
  */
 #include "observer.h"
 
-#define MRS_ENTRY_BITS	6
+#define MRS_ENTRY_BITS	9
 #define MRS_ENTRIES	BIT(MRS_ENTRY_BITS)
 
 /*
@@ -26,25 +26,64 @@ struct mrs_entry_slot {
 static struct mrs_entry_slot mrs_slots[MRS_ENTRIES];
 static unsigned int mrs_nslots;
 
+static struct mrs_probe *mrs_probe_at(unsigned long ip)
+{
+	unsigned long key = MRS_KEY(ip);
+	unsigned int i = key % MRS_ENTRIES;
+	unsigned long found;
+
+	while ((found = READ_ONCE(mrs_slots[i].key))) {
+		if (found == key)
+			return READ_ONCE(mrs_slots[i].probe);
+		i = (i + 1) % MRS_ENTRIES;
+	}
+	return NULL;
+}
+
+/* However full the tables of probes and contexts are. */
+static noinline void mrs_entry_any(unsigned long ip, u64 now,
+				   struct mrs_args args)
+{
+	struct mrs_context *ctx = mrs_context_find();
+	struct mrs_probe *p = mrs_probe_at(ip);
+
+	if (p)
+		mrs_entry(p, ctx ? ctx->top : NULL, now, args);
+}
+
+/* Calls nothing on its usual way but the handler: a registration has ten. */
+static __always_inline void mrs_entry_at(unsigned long ip, u64 now,
+					 struct ftrace_regs *fregs)
+{
+	struct mrs_entry_slot *slot = &mrs_slots[MRS_KEY(ip) % MRS_ENTRIES];
+	struct mrs_context *ctx = mrs_context_home();
+	struct mrs_args args = { .fregs = fregs };
+
+	if (likely(READ_ONCE(slot->key) == MRS_KEY(ip) &&
+		   !atomic_read(&mrs_displaced)))
+		mrs_entry(READ_ONCE(slot->probe),
+			  READ_ONCE(ctx->task) == current ? ctx->top : NULL,
+			  now, args);
+	else
+		mrs_entry_any(ip, now, args);
+}
+
+/* Apart, so that the other way keeps no registers over a call. */
+static noinline void mrs_entry_portable(unsigned long ip,
+					struct ftrace_regs *fregs)
+{
+	mrs_entry_at(ip, ktime_get_mono_fast_ns(), fregs);
+}
+
 static void mrs_entry_callback(unsigned long ip, unsigned long parent_ip,
 			       struct ftrace_ops *ops,
 			       struct ftrace_regs *fregs)
 {
-	unsigned long key = MRS_KEY(ip);
-	unsigned int i = key % MRS_ENTRIES;
-	struct mrs_args args = { .fregs = fregs };
-	unsigned long found;
-
 	preempt_disable_notrace();
-	while ((found = READ_ONCE(mrs_slots[i].key))) {
-		if (found == key) {
-			struct mrs_probe *p = READ_ONCE(mrs_slots[i].probe);
-
-			p->on_entry(p, &args);
-			break;
-		}
-		i = (i + 1) % MRS_ENTRIES;
-	}
+	if (likely(mrs_cycles))
+		mrs_entry_at(ip, get_cycles(), fregs);
+	else
+		mrs_entry_portable(ip, fregs);
 	preempt_enable_notrace();
 }
 

@@ -11,6 +11,7 @@
 #ifndef MRSCOPE_OBSERVER_H
 #define MRSCOPE_OBSERVER_H
 
+#include <linux/hash.h>
 #include <linux/kprobes.h>
 #include <linux/list.h>
 #include <linux/percpu.h>
@@ -38,8 +39,10 @@ enum mrs_boundary_id {
 	MRS_B_UMEM,
 	MRS_B_ATTACH,
 	MRS_B_PIN,
+	MRS_B_SG,
 	MRS_B_PAGE_SIZE,
 	MRS_B_DMA,
+	MRS_B_TABLE,
 	MRS_B_FINISH,
 	MRS_B_COMMIT,
 	MRS_B_SLOW,
@@ -57,26 +60,40 @@ enum mrs_need {
 	MRS_REAL_DMA,		/* only where a device maps through the DMA API */
 	MRS_DEEP,		/* only in deep mode */
 	MRS_DEEP_REAL_DMA,
+	MRS_VIRT_DMA_RETURN,	/* only where nothing else tells its end */
 };
 
 struct mrs_probe;
 
-/* A function's arguments at its entry, from ftrace or from a kprobe. */
+/*
+ * A function's arguments at its entry, from ftrace or from a kprobe.  To be
+ * passed by value, in registers.
+ */
 struct mrs_args {
 	struct ftrace_regs *fregs;
 	struct pt_regs *regs;
 };
 
-static inline unsigned long mrs_argument(const struct mrs_args *args,
+static inline unsigned long mrs_argument(struct mrs_args args,
 					 unsigned int n)
 {
-	if (likely(args->fregs))
-		return mrs_ftrace_argument(args->fregs, n);
-	return regs_get_kernel_argument(args->regs, n);
+	if (likely(args.fregs))
+		return mrs_ftrace_argument(args.fregs, n);
+	return regs_get_kernel_argument(args.regs, n);
 }
 
-typedef void (*mrs_entry_handler_t)(struct mrs_probe *p,
-				    const struct mrs_args *args);
+/* What a task is in the middle of. */
+enum mrs_during {
+	MRS_ANYTHING,
+	MRS_REG,		/* a registration or re-registration */
+	MRS_COMMIT,		/* its root returned 0, the commit is to come */
+	MRS_DEREG,
+};
+
+struct mrs_frame;
+
+typedef void (*mrs_entry_handler_t)(struct mrs_probe *p, struct mrs_frame *f,
+				    u64 now, struct mrs_args args);
 
 /**
  * struct mrs_probe - one probed function
@@ -88,6 +105,8 @@ typedef void (*mrs_entry_handler_t)(struct mrs_probe *p,
  * @method: a root whose request is in attributes, not in a command
  * @optional: not every kernel has the function, and none the less for it
  * @need: when to arm
+ * @during: when an entry is of interest; its handler gets the task's innermost
+ *	operation, which is such a one (or NULL: only with MRS_ANYTHING)
  * @on_entry: handler of an entry-only probe, NULL for a pair; preemption is off
  * @on_call: entry handler of a pair; non-zero: the return is of no interest
  * @on_return: return handler of a pair
@@ -106,6 +125,7 @@ struct mrs_probe {
 	bool method;
 	bool optional;
 	enum mrs_need need;
+	u8 during;
 	mrs_entry_handler_t on_entry;
 	kretprobe_handler_t on_call;
 	kretprobe_handler_t on_return;
@@ -219,7 +239,7 @@ struct mrs_anchor {
 
 /* An operation under way.  Times are of mrs_clock(). */
 struct mrs_frame {
-	struct mrs_anchor anchor;	/* about when it began */
+	struct mrs_anchor anchor;	/* about when it began, if someone listens */
 	u64 begun;		/* at or before the anchor */
 	u64 last;		/* the last boundary */
 	u64 gaps[MRS_STAGES];
@@ -234,10 +254,10 @@ struct mrs_frame {
 	u32 rereg_flags;
 	u32 n_entry;		/* probes hit, for the cost */
 	u32 n_pair;
+	u8 during;
 	u8 stage;
 	u8 before_key;		/* the stage that a key span interrupts */
 	bool driver_seen;
-	bool await_commit;	/* root returned 0, commit to come */
 	bool calibration;	/* not to be published */
 	struct mrs_record rec;	/* the last: see mrs_frame_begin() */
 };
@@ -245,8 +265,9 @@ struct mrs_frame {
 #define MRS_DEPTH	3	/* reg or rereg > dereg > one more for safety */
 
 struct mrs_context {
-	u32 depth;
-	struct mrs_frame frames[MRS_DEPTH];
+	struct task_struct *task;	/* NULL: free */
+	struct mrs_frame *top;		/* its innermost; NULL: none as yet */
+	struct mrs_frame *frames;	/* MRS_DEPTH of them */
 };
 
 /* How many voluntary and involuntary switches the task has behind it. */
@@ -288,47 +309,75 @@ static inline void mrs_anchor_take(struct mrs_anchor *a)
 #define MRS_SCALE_SHIFT	20
 
 void mrs_clock_init(void);
+u32 mrs_clock_usual_scale(void);
 u32 mrs_clock_scale(const struct mrs_frame *f);
+
+/* A task's slot lies within a short window behind its hash (context.c). */
+#define MRS_SLOT_BITS	10
+#define MRS_SLOTS	BIT(MRS_SLOT_BITS)
+#define MRS_WINDOW	8
+
+extern struct mrs_context mrs_contexts[];
+extern atomic_t mrs_displaced;
+
+struct mrs_context *mrs_context_find_displaced(struct mrs_context *home);
+
+/* Where the task's context is, unless it is displaced. */
+static inline struct mrs_context *mrs_context_home(void)
+{
+	return &mrs_contexts[hash_ptr(current, MRS_SLOT_BITS)];
+}
+
+/* The task's context, or NULL; inline, for each probe asks. */
+static inline struct mrs_context *mrs_context_find(void)
+{
+	struct mrs_context *ctx = mrs_context_home();
+
+	if (READ_ONCE(ctx->task) == current)
+		return ctx;
+	if (likely(!atomic_read(&mrs_displaced)))
+		return NULL;
+	return mrs_context_find_displaced(ctx);
+}
+
+/* The task's innermost operation if it is a registration, else NULL. */
+static inline struct mrs_frame *mrs_reg_running(void)
+{
+	struct mrs_context *ctx = mrs_context_find();
+
+	return ctx && ctx->top && ctx->top->during == MRS_REG ? ctx->top : NULL;
+}
+
+/* The task's innermost operation if it is a deregistration, else NULL. */
+static inline struct mrs_frame *mrs_dereg_running(void)
+{
+	struct mrs_context *ctx = mrs_context_find();
+
+	return ctx && ctx->top && ctx->top->during == MRS_DEREG ? ctx->top : NULL;
+}
+
+/* What all entries have in common; @f is the task's innermost operation. */
+static __always_inline void mrs_entry(struct mrs_probe *p, struct mrs_frame *f,
+				      u64 now, struct mrs_args args)
+{
+	if (p->during != MRS_ANYTHING) {
+		if (!f || f->during != p->during)
+			return;
+		f->n_entry++;
+	}
+	mrs_hit(p);
+	p->on_entry(p, f, now, args);
+}
 
 int mrs_context_init(void);
 void mrs_context_exit(void);
 void mrs_context_reset(void);
-struct mrs_context *mrs_context_find(void);
 struct mrs_frame *mrs_frame_begin(u32 op, u32 entry, u32 stage, u64 now);
 void mrs_frame_end(struct mrs_context *ctx, s32 ret, u64 now);
 void mrs_frame_drop(struct mrs_context *ctx);
 unsigned int mrs_context_in_flight(void);
 unsigned int mrs_context_capacity(void);
 u64 mrs_context_lost(void);
-
-static inline struct mrs_frame *mrs_frame_top(struct mrs_context *ctx)
-{
-	return &ctx->frames[ctx->depth - 1];
-}
-
-/* The task's running registration or re-registration, else NULL. */
-static inline struct mrs_frame *mrs_reg_running(void)
-{
-	struct mrs_context *ctx = mrs_context_find();
-	struct mrs_frame *f;
-
-	if (likely(!ctx))
-		return NULL;
-	f = mrs_frame_top(ctx);
-	return f->rec.op == MRSCOPE_OP_DEREG || f->await_commit ? NULL : f;
-}
-
-/* The task's running deregistration, else NULL. */
-static inline struct mrs_frame *mrs_dereg_running(void)
-{
-	struct mrs_context *ctx = mrs_context_find();
-	struct mrs_frame *f;
-
-	if (likely(!ctx))
-		return NULL;
-	f = mrs_frame_top(ctx);
-	return f->rec.op == MRSCOPE_OP_DEREG ? f : NULL;
-}
 
 /* A boundary: what ran until @now belongs to the old stage. */
 static inline void mrs_advance(struct mrs_frame *f, u32 stage, u64 now)
@@ -347,6 +396,7 @@ static inline void mrs_fail(struct mrs_frame *f, u64 now)
 	mrs_advance(f, MRSCOPE_REG_UNWIND, now);
 }
 
+bool mrs_record_listened(void);
 void mrs_record_close(struct mrs_frame *f, s32 ret, u64 now);
 int mrs_record_init(void);
 void mrs_record_exit(void);
@@ -381,11 +431,13 @@ void mrs_syscall_mark(u64 now);
  * @purpose: what its library registers through reg_user_mr
  * @key_in_prepare: its key allocator runs right before the pin, so that the
  *	key's time is in "prepare" where its boundary is not armed
+ * @table_named: a boundary tells where its table begins
  */
 struct mrs_driver {
 	const char *name;
 	u8 purpose;
 	bool key_in_prepare;
+	bool table_named;
 };
 
 const struct mrs_driver *mrs_driver_find(const char *name);
@@ -407,6 +459,7 @@ bool mrs_device_real_dma(const struct mrs_device *d);
 u8 mrs_device_purpose(const struct mrs_device *d);
 bool mrs_device_key_in_prepare(const struct mrs_device *d);
 bool mrs_any_real_dma(void);
+bool mrs_any_virt_dma_return(void);
 void mrs_stats_add(const struct mrs_record *r);
 void mrs_stats_reset(void);
 void mrs_stats_exit(void);
@@ -436,14 +489,20 @@ bool mrs_by_ioctl(const struct uverbs_attr_bundle *attrs);
 
 int mrs_reg_root_call(struct kretprobe_instance *ri, struct pt_regs *regs);
 int mrs_reg_root_return(struct kretprobe_instance *ri, struct pt_regs *regs);
-void mrs_umem_entry(struct mrs_probe *p, const struct mrs_args *args);
-int mrs_pin_call(struct kretprobe_instance *ri, struct pt_regs *regs);
-int mrs_pin_return(struct kretprobe_instance *ri, struct pt_regs *regs);
-void mrs_reg_driver_entry(struct mrs_probe *p, const struct mrs_args *args);
-void mrs_dereg_driver_entry(struct mrs_probe *p, const struct mrs_args *args);
-void mrs_rereg_driver_entry(struct mrs_probe *p, const struct mrs_args *args);
-void mrs_dmabuf_driver_entry(struct mrs_probe *p, const struct mrs_args *args);
-void mrs_key_entry(struct mrs_probe *p, const struct mrs_args *args);
+void mrs_umem_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+		    struct mrs_args args);
+void mrs_reg_driver_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+			  struct mrs_args args);
+void mrs_dereg_driver_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+			    struct mrs_args args);
+void mrs_rereg_driver_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+			    struct mrs_args args);
+void mrs_dmabuf_driver_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+			     struct mrs_args args);
+void mrs_table_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+		     struct mrs_args args);
+void mrs_key_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+		   struct mrs_args args);
 int mrs_key_call(struct kretprobe_instance *ri, struct pt_regs *regs);
 int mrs_key_return(struct kretprobe_instance *ri, struct pt_regs *regs);
 

@@ -6,7 +6,7 @@
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
+#include <linux/bit_spinlock.h>	/* lacks an include of its own */
 #include <rdma/ib_verbs.h>
 
 #include "observer.h"
@@ -21,7 +21,7 @@
 #define MRS_RING_SLOTS	(MRS_RING + 1)
 
 struct mrs_ring_slot {
-	raw_spinlock_t lock;		/* of this slot */
+	unsigned long lock;		/* bit 0 */
 	struct mrs_record rec;		/* seq 0: empty */
 };
 
@@ -60,7 +60,7 @@ static const u8 mrs_reg_begins[] = {
 	[MRSCOPE_REG_KEY] = MRS_B_KEY,
 	[MRSCOPE_REG_ACCOUNT] = MRS_B_UMEM,
 	[MRSCOPE_REG_PIN] = MRS_B_PIN,
-	[MRSCOPE_REG_SG] = MRS_B_PIN,
+	[MRSCOPE_REG_SG] = MRS_B_SG,
 	[MRSCOPE_REG_DMA] = MRS_B_DMA,
 	[MRSCOPE_REG_ATTACH] = MRS_B_ATTACH,
 	[MRSCOPE_REG_TABLE] = MRS_B_DMA,
@@ -73,6 +73,13 @@ static const u8 mrs_reg_begins[] = {
 /* Seen by every registration that pins; "syscall" only where it was an ioctl. */
 #define USUAL_STAGES	((BIT(MRSCOPE_REG_PUBLISH + 1) - 1) & \
 			 ~BIT(MRSCOPE_REG_ATTACH))
+
+/* The list of pages is only told from their pin where that is seen. */
+static bool mrs_reg_stage_armed(u32 s)
+{
+	return test_bit(mrs_reg_begins[s], &mrs_armed) &&
+	       (s != MRSCOPE_REG_SG || test_bit(MRS_B_PIN, &mrs_armed));
+}
 
 static u64 mrs_pages_asked(const struct mrs_record *r)
 {
@@ -102,22 +109,19 @@ static u32 mrs_not_needed(const struct mrs_frame *f)
  */
 static bool mrs_reg_incomplete(const struct mrs_record *r)
 {
-	u32 pinned = BIT(MRSCOPE_REG_ACCOUNT) | BIT(MRSCOPE_REG_PIN);
 	u32 expected = BIT(MRSCOPE_REG_PREPARE);
 	u32 s;
 
 	if (r->op != MRSCOPE_OP_REREG)
 		expected |= BIT(MRSCOPE_REG_PUBLISH);
-	if (r->observed & pinned)
+	if (r->observed & (BIT(MRSCOPE_REG_ACCOUNT) | BIT(MRSCOPE_REG_PIN)))
 		expected |= UMEM_STAGES;
 
 	for (s = MRSCOPE_REG_PREPARE; s < MRSCOPE_REG_UNWIND; s++)
-		if (expected & ~r->observed & BIT(s) &&
-		    test_bit(mrs_reg_begins[s], &mrs_armed))
+		if (expected & ~r->observed & BIT(s) && mrs_reg_stage_armed(s))
 			return true;
 
-	return (r->observed & pinned) == pinned &&
-	       r->pages != mrs_pages_asked(r);
+	return r->flags & MRSCOPE_F_UMEM && r->pages != mrs_pages_asked(r);
 }
 
 /*
@@ -145,7 +149,7 @@ static void mrs_account_reg(struct mrs_frame *f)
 	none = mrs_not_needed(f);
 
 	for (s = MRSCOPE_REG_PREPARE; s < MRSCOPE_REG_UNWIND; s++) {
-		bool armed = test_bit(mrs_reg_begins[s], &mrs_armed);
+		bool armed = mrs_reg_stage_armed(s);
 
 		if (r->observed & BIT(s))
 			continue;
@@ -257,27 +261,30 @@ static void mrs_publish(struct mrs_record *r)
 static void mrs_remember(const struct mrs_record *r, struct mrs_ring_slot *slot)
 {
 	/* A reader holds the lock while it copies: rather lose than wait. */
-	if (!raw_spin_trylock(&slot->lock))
+	if (test_and_set_bit_lock(0, &slot->lock))
 		return;
 	slot->rec = *r;
-	raw_spin_unlock(&slot->lock);
+	clear_bit_unlock(0, &slot->lock);
 }
 
 static void mrs_scale_gaps(struct mrs_frame *f, u64 now)
 {
 	struct mrs_record *r = &f->rec;
-	u32 scale = mrs_clock_scale(f);
+	u32 scale = mrs_clock_usual_scale();
+	u64 total = 0;
 	u32 s;
 
+	if (f->anchor.clock)
+		scale = mrs_clock_scale(f);
+	else if (mrs_record_listened())
+		mrs_anchor_take(&f->anchor);	/* not when it began */
+
 	f->gaps[f->stage] += now - f->last;
-	r->total_ns = 0;
 	for (s = 0; s < MRS_STAGES; s++) {
-		r->ns[s] = 0;
-		if (!f->gaps[s])
-			continue;
 		r->ns[s] = mul_u64_u32_shr(f->gaps[s], scale, MRS_SCALE_SHIFT);
-		r->total_ns += r->ns[s];
+		total += r->ns[s];
 	}
+	r->total_ns = total;
 	r->slow_ns = mul_u64_u32_shr(f->slow, scale, MRS_SCALE_SHIFT);
 	r->start_ns = f->anchor.ns -
 		      mul_u64_u32_shr(f->anchor.clock - f->begun, scale,
@@ -294,6 +301,13 @@ static void mrs_pretend_usual(struct mrs_frame *f)
 	for (s = 0; s <= MRSCOPE_REG_PUBLISH; s++)
 		if (USUAL_STAGES & BIT(s))
 			f->gaps[s] = 1000;
+}
+
+/* Does anybody take the events? */
+bool mrs_record_listened(void)
+{
+	return trace_mr_reg_enabled() || trace_mr_dereg_enabled() ||
+	       trace_mr_stage_enabled();
 }
 
 /* @f is over with @ret: completes its record, counts and publishes it. */
@@ -332,8 +346,7 @@ void mrs_record_close(struct mrs_frame *f, s32 ret, u64 now)
 	r->seq = atomic64_inc_return(&mrs_seq);
 	if (!mrs_wanted(r))
 		return;
-	if (trace_mr_reg_enabled() || trace_mr_dereg_enabled() ||
-	    trace_mr_stage_enabled())
+	if (f->anchor.clock && mrs_record_listened())
 		mrs_publish(r);
 	mrs_remember(r, &mrs_ring[r->seq % MRS_RING]);
 }
@@ -357,9 +370,9 @@ void mrs_record_for_each(void (*show)(const struct mrs_record *r, void *arg),
 		struct mrs_ring_slot *slot = &mrs_ring[seq % MRS_RING];
 
 		/* Handlers only try the lock, so nothing can wait for this. */
-		raw_spin_lock(&slot->lock);
+		bit_spin_lock(0, &slot->lock);
 		*copy = slot->rec;
-		raw_spin_unlock(&slot->lock);
+		bit_spin_unlock(0, &slot->lock);
 		if (copy->seq == seq)
 			show(copy, arg);
 	}
@@ -371,22 +384,16 @@ void mrs_record_reset(void)
 	unsigned int i;
 
 	for (i = 0; i < MRS_RING_SLOTS; i++) {
-		raw_spin_lock(&mrs_ring[i].lock);
+		bit_spin_lock(0, &mrs_ring[i].lock);
 		mrs_ring[i].rec.seq = 0;
-		raw_spin_unlock(&mrs_ring[i].lock);
+		bit_spin_unlock(0, &mrs_ring[i].lock);
 	}
 }
 
 int mrs_record_init(void)
 {
-	unsigned int i;
-
 	mrs_ring = kcalloc(MRS_RING_SLOTS, sizeof(*mrs_ring), GFP_KERNEL);
-	if (!mrs_ring)
-		return -ENOMEM;
-	for (i = 0; i < MRS_RING_SLOTS; i++)
-		raw_spin_lock_init(&mrs_ring[i].lock);
-	return 0;
+	return mrs_ring ? 0 : -ENOMEM;
 }
 
 void mrs_record_exit(void)

@@ -26,10 +26,10 @@ bool mrs_by_ioctl(const struct uverbs_attr_bundle *attrs)
 	return !bitmap_empty(attrs->attr_present, UVERBS_API_ATTR_BKEY_LEN);
 }
 
-static void mrs_ioctl_entry(struct mrs_probe *p, const struct mrs_args *args)
+static void mrs_ioctl_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+			    struct mrs_args args)
 {
-	mrs_hit(p);
-	mrs_syscall_mark(mrs_clock());
+	mrs_syscall_mark(now);
 }
 
 static void mrs_know_device(struct mrs_frame *f, const struct ib_device *dev)
@@ -111,8 +111,8 @@ int mrs_reg_root_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 
 	if (!ctx)
 		return 0;
-	f = mrs_frame_top(ctx);
-	if (f->rec.op != p->op || f->await_commit)
+	f = ctx->top;
+	if (f->rec.op != p->op || f->during == MRS_COMMIT)
 		return 0;
 
 	if (p->entry == MRSCOPE_ENTRY_KERNEL)
@@ -127,7 +127,7 @@ int mrs_reg_root_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	if (!ret && f->rec.op != MRSCOPE_OP_REREG &&
 	    p->entry != MRSCOPE_ENTRY_KERNEL) {
 		if (test_bit(MRS_B_COMMIT, &mrs_armed)) {
-			f->await_commit = true;
+			f->during = MRS_COMMIT;
 			return 0;
 		}
 		f->rec.flags |= MRSCOPE_F_NO_COMMIT;
@@ -136,37 +136,20 @@ int mrs_reg_root_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-static void mrs_commit_entry(struct mrs_probe *p, const struct mrs_args *args)
+static void mrs_commit_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+			     struct mrs_args args)
 {
-	struct mrs_context *ctx = mrs_context_find();
-	struct mrs_frame *f;
-	u64 now;
-
-	if (!ctx)
-		return;
-	now = mrs_clock();
-	f = mrs_frame_top(ctx);
-	if (!f->await_commit)
-		return;
-	mrs_hit(p);
-	f->n_entry++;
-	mrs_frame_end(ctx, 0, now);
+	mrs_frame_end(mrs_context_find(), 0, now);
 }
 
 /* ---- driver ---- */
 
 /* reg_user_mr(pd, start, length, virt_addr, access, ...) */
-void mrs_reg_driver_entry(struct mrs_probe *p, const struct mrs_args *args)
+void mrs_reg_driver_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+			  struct mrs_args args)
 {
-	struct mrs_frame *f = mrs_reg_running();
 	const struct ib_pd *pd;
-	u64 now;
 
-	if (!f)
-		return;
-	now = mrs_clock();
-	mrs_hit(p);
-	f->n_entry++;
 	/* A driver may call its own operation inside a re-registration. */
 	if (f->driver_seen)
 		return;
@@ -183,17 +166,13 @@ void mrs_reg_driver_entry(struct mrs_probe *p, const struct mrs_args *args)
 }
 
 /* reg_user_mr_dmabuf(pd, offset, length, virt_addr, fd, access, ...) */
-void mrs_dmabuf_driver_entry(struct mrs_probe *p, const struct mrs_args *args)
+void mrs_dmabuf_driver_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+			     struct mrs_args args)
 {
-	struct mrs_frame *f = mrs_reg_running();
 	const struct ib_pd *pd;
-	u64 now;
 
-	if (!f || f->driver_seen)
+	if (f->driver_seen)
 		return;
-	now = mrs_clock();
-	mrs_hit(p);
-	f->n_entry++;
 	mrs_advance(f, MRSCOPE_REG_PREPARE, now);
 	f->driver_seen = true;
 
@@ -207,17 +186,13 @@ void mrs_dmabuf_driver_entry(struct mrs_probe *p, const struct mrs_args *args)
 }
 
 /* rereg_user_mr(mr, flags, start, length, virt_addr, access, ...) */
-void mrs_rereg_driver_entry(struct mrs_probe *p, const struct mrs_args *args)
+void mrs_rereg_driver_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+			    struct mrs_args args)
 {
-	struct mrs_frame *f = mrs_reg_running();
 	const struct ib_mr *mr;
-	u64 now;
 
-	if (!f || f->rec.op != MRSCOPE_OP_REREG || f->driver_seen)
+	if (f->rec.op != MRSCOPE_OP_REREG || f->driver_seen)
 		return;
-	now = mrs_clock();
-	mrs_hit(p);
-	f->n_entry++;
 	mrs_advance(f, MRSCOPE_REG_PREPARE, now);
 	f->driver_seen = true;
 
@@ -244,16 +219,12 @@ void mrs_rereg_driver_entry(struct mrs_probe *p, const struct mrs_args *args)
 
 /* ---- key: from the allocator's entry to the next boundary, or a span ---- */
 
-void mrs_key_entry(struct mrs_probe *p, const struct mrs_args *args)
+void mrs_key_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+		   struct mrs_args args)
 {
-	struct mrs_frame *f = mrs_reg_running();
-
 	/* Outside the driver it is another object's index. */
-	if (!f || f->stage != MRSCOPE_REG_PREPARE)
-		return;
-	mrs_hit(p);
-	f->n_entry++;
-	mrs_advance(f, MRSCOPE_REG_KEY, mrs_clock());
+	if (f->stage == MRSCOPE_REG_PREPARE)
+		mrs_advance(f, MRSCOPE_REG_KEY, now);
 }
 
 int mrs_key_call(struct kretprobe_instance *ri, struct pt_regs *regs)
@@ -288,7 +259,7 @@ int mrs_key_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 
 /* ib_umem_get(device, addr, size, access), or by MRS_UMEM_DESC */
 static void mrs_know_umem(const struct mrs_probe *p, struct mrs_frame *f,
-			  const struct mrs_args *args)
+			  struct mrs_args args)
 {
 	mrs_know_device(f, (void *)mrs_argument(args, 0));
 	if (p->symbol && !strcmp(p->symbol, MRS_UMEM_DESC)) {
@@ -303,17 +274,13 @@ static void mrs_know_umem(const struct mrs_probe *p, struct mrs_frame *f,
 	f->rec.flags |= MRSCOPE_F_ADDR | MRSCOPE_F_ACCESS;
 }
 
-void mrs_umem_entry(struct mrs_probe *p, const struct mrs_args *args)
+void mrs_umem_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+		    struct mrs_args args)
 {
-	struct mrs_frame *f = mrs_reg_running();
-	u64 now;
-
-	if (!f) {
+	if (!f || f->during != MRS_REG) {
 		atomic64_inc(&mrs_outside);
 		return;
 	}
-	now = mrs_clock();
-	mrs_hit(p);
 	f->n_entry++;
 	mrs_advance(f, MRSCOPE_REG_ACCOUNT, now);
 	if (!f->driver_seen)
@@ -350,37 +317,24 @@ static int mrs_attach_return(struct kretprobe_instance *ri,
 
 /* ---- pin ---- */
 
-int mrs_pin_call(struct kretprobe_instance *ri, struct pt_regs *regs)
+/* A batch; what is pinned goes into the scatter list, or is released. */
+static void mrs_pin_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+			  struct mrs_args args)
 {
-	struct mrs_frame *f = mrs_reg_running();
-
-	if (likely(!f) || f->stage == MRSCOPE_REG_PIN)
-		return 1;
-	mrs_hit(mrs_probe_of(ri));
-	f->n_pair++;
 	f->rec.pin_batches++;
 	f->rec.flags |= MRSCOPE_F_PIN;
-	mrs_advance(f, MRSCOPE_REG_PIN, mrs_clock());
-	return 0;
+	mrs_advance(f, MRSCOPE_REG_PIN, now);
 }
 
-int mrs_pin_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+/* sg_alloc_append_table_from_pages(append, pages, n_pages, ...) */
+static void mrs_sg_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+			 struct mrs_args args)
 {
-	u64 now = mrs_clock();
-	struct mrs_frame *f = mrs_reg_running();
-	int pinned;
-
-	if (!f || f->stage != MRSCOPE_REG_PIN)
-		return 0;
-	pinned = regs_return_value(regs);
-	if (pinned < 0) {
-		mrs_fail(f, now);
-		return 0;
-	}
+	if (f->stage != MRSCOPE_REG_PIN)
+		return;
 	mrs_advance(f, MRSCOPE_REG_SG, now);
-	f->rec.pages += pinned;
+	f->rec.pages += (unsigned int)mrs_argument(args, 2);
 	f->rec.flags |= MRSCOPE_F_UMEM;
-	return 0;
 }
 
 static int mrs_slow_call(struct kretprobe_instance *ri, struct pt_regs *regs)
@@ -408,15 +362,11 @@ static int mrs_slow_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-static void mrs_migrate_entry(struct mrs_probe *p, const struct mrs_args *args)
+static void mrs_migrate_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+			      struct mrs_args args)
 {
-	struct mrs_frame *f = mrs_reg_running();
-
-	if (f && f->stage == MRSCOPE_REG_PIN) {
-		mrs_hit(p);
-		f->n_entry++;
+	if (f->stage == MRSCOPE_REG_PIN)
 		f->rec.migrations++;
-	}
 }
 
 /* ---- DMA mapping ---- */
@@ -425,17 +375,13 @@ static void mrs_migrate_entry(struct mrs_probe *p, const struct mrs_args *args)
  * A page fault in the pin may read from a disk, and reclaim write to one: their
  * mappings are none of ours.
  */
-static struct mrs_frame *mrs_dma_begin(struct kretprobe_instance *ri)
+static bool mrs_dma_is_ours(const struct mrs_frame *f)
 {
-	struct mrs_frame *f = mrs_reg_running();
-
-	if (likely(!f) || f->stage == MRSCOPE_REG_DMA ||
-	    f->stage == MRSCOPE_REG_PIN || f->stage == MRSCOPE_REG_UNWIND)
-		return NULL;
-	mrs_hit(mrs_probe_of(ri));
-	f->n_pair++;
-	mrs_advance(f, MRSCOPE_REG_DMA, mrs_clock());
-	return f;
+	/* Where nothing tells that the pin is over, the mapping does. */
+	if (f && f->stage == MRSCOPE_REG_PIN)
+		return !test_bit(MRS_B_SG, &mrs_armed);
+	return f && f->stage != MRSCOPE_REG_DMA &&
+	       f->stage != MRSCOPE_REG_UNWIND;
 }
 
 /* int dma_map_sgtable(dev, sgt, dir, attrs): 0 or a negative errno */
@@ -444,11 +390,13 @@ static int mrs_dma_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 	struct mrs_frame *f = mrs_reg_running();
 	struct sg_table *sgt;
 
-	if (likely(!f) || !in_task() ||
+	if (likely(!mrs_dma_is_ours(f)) || !in_task() ||
 	    !mrs_device_maps_by(f->rec.dev,
-				(void *)regs_get_kernel_argument(regs, 0)) ||
-	    !mrs_dma_begin(ri))
+				(void *)regs_get_kernel_argument(regs, 0)))
 		return 1;
+	mrs_hit(mrs_probe_of(ri));
+	f->n_pair++;
+	mrs_advance(f, MRSCOPE_REG_DMA, mrs_clock());
 	sgt = (void *)regs_get_kernel_argument(regs, 1);
 	f->sgt = sgt;
 	f->rec.sg_entries = sgt->orig_nents;
@@ -474,16 +422,39 @@ static int mrs_dma_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-/* int ib_dma_virt_map_sg(dev, sg, nents): entries mapped, 0 on failure */
+/*
+ * int ib_dma_virt_map_sg(dev, sg, nents): entries mapped, 0 on failure.  It does
+ * next to nothing, so that its return is only worth a probe where the driver
+ * has no function in which its table begins.
+ */
+static void mrs_virt_dma_entry(struct mrs_probe *p, struct mrs_frame *f,
+			       u64 now, struct mrs_args args)
+{
+	if (!mrs_dma_is_ours(f))
+		return;
+	mrs_advance(f, MRSCOPE_REG_DMA, now);
+	f->rec.sg_entries = mrs_argument(args, 2);
+	f->rec.flags |= MRSCOPE_F_SG;
+}
+
+static void mrs_virt_dma_done(struct mrs_frame *f, u64 now)
+{
+	mrs_advance(f, MRSCOPE_REG_TABLE, now);
+	/* All or none are mapped. */
+	f->rec.dma_entries = f->rec.sg_entries;
+	f->rec.flags |= MRSCOPE_F_DMA;
+}
+
 static int mrs_virt_dma_call(struct kretprobe_instance *ri,
 			     struct pt_regs *regs)
 {
-	struct mrs_frame *f = mrs_dma_begin(ri);
+	struct mrs_frame *f = mrs_reg_running();
 
-	if (!f)
+	/* The entry's probe may come before this one or after it. */
+	if (!f || (f->stage != MRSCOPE_REG_DMA && !mrs_dma_is_ours(f)))
 		return 1;
-	f->rec.sg_entries = regs_get_kernel_argument(regs, 2);
-	f->rec.flags |= MRSCOPE_F_SG;
+	mrs_hit(mrs_probe_of(ri));
+	f->n_pair++;
 	return 0;
 }
 
@@ -492,19 +463,18 @@ static int mrs_virt_dma_return(struct kretprobe_instance *ri,
 {
 	u64 now = mrs_clock();
 	struct mrs_frame *f = mrs_reg_running();
-	int mapped;
 
-	if (!f || f->stage != MRSCOPE_REG_DMA)
-		return 0;
-	mapped = regs_return_value(regs);
-	if (mapped <= 0) {
-		mrs_fail(f, now);
-		return 0;
-	}
-	mrs_advance(f, MRSCOPE_REG_TABLE, now);
-	f->rec.dma_entries = mapped;
-	f->rec.flags |= MRSCOPE_F_DMA;
+	if (f && f->stage == MRSCOPE_REG_DMA && (int)regs_return_value(regs) > 0)
+		mrs_virt_dma_done(f, now);
 	return 0;
+}
+
+/* What a driver calls first when the memory has been mapped. */
+void mrs_table_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+		     struct mrs_args args)
+{
+	if (f->stage == MRSCOPE_REG_DMA)
+		mrs_virt_dma_done(f, now);
 }
 
 /* ---- the rest of the driver ---- */
@@ -535,18 +505,14 @@ static int mrs_page_size_return(struct kretprobe_instance *ri,
  * rdma_restrack_new(res, type): the core has the finished MR in its hands.
  * Its lkey and rkey are set, iova and length too.
  */
-static void mrs_finish_entry(struct mrs_probe *p, const struct mrs_args *args)
+static void mrs_finish_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
+			     struct mrs_args args)
 {
-	struct mrs_frame *f = mrs_reg_running();
 	struct rdma_restrack_entry *res;
 	const struct ib_mr *mr;
-	u64 now;
 
-	if (!f || mrs_argument(args, 1) != RDMA_RESTRACK_MR)
+	if (mrs_argument(args, 1) != RDMA_RESTRACK_MR)
 		return;
-	now = mrs_clock();
-	mrs_hit(p);
-	f->n_entry++;
 	mrs_advance(f, MRSCOPE_REG_PUBLISH, now);
 
 	res = (void *)mrs_argument(args, 0);
@@ -562,20 +528,22 @@ static void mrs_finish_entry(struct mrs_probe *p, const struct mrs_args *args)
 
 /* Inner boundaries first: the last one armed completes a record. */
 struct mrs_probe mrs_reg_probes[] = {
-	{ .boundary = MRS_B_COMMIT, .on_entry = mrs_commit_entry,
+	{ .boundary = MRS_B_COMMIT, .on_entry = mrs_commit_entry, .during = MRS_COMMIT,
 	  .symbols = MRS_SYMBOLS("rdma_alloc_commit_uobject") },
-	{ .boundary = MRS_B_FINISH, .on_entry = mrs_finish_entry,
+	{ .boundary = MRS_B_FINISH, .on_entry = mrs_finish_entry, .during = MRS_REG,
 	  .symbols = MRS_SYMBOLS("rdma_restrack_new") },
 	{ .boundary = MRS_B_PAGE_SIZE, .on_call = mrs_page_size_call,
 	  .on_return = mrs_page_size_return,
 	  .symbols = MRS_SYMBOLS("ib_umem_find_best_pgsz") },
+	{ .boundary = MRS_B_DMA, .on_entry = mrs_virt_dma_entry, .during = MRS_REG,
+	  .symbols = MRS_SYMBOLS("ib_dma_virt_map_sg") },
 	{ .boundary = MRS_B_DMA, .on_call = mrs_virt_dma_call,
-	  .on_return = mrs_virt_dma_return,
+	  .on_return = mrs_virt_dma_return, .need = MRS_VIRT_DMA_RETURN,
 	  .symbols = MRS_SYMBOLS("ib_dma_virt_map_sg") },
 	{ .boundary = MRS_B_DMA, .on_call = mrs_dma_call,
 	  .on_return = mrs_dma_return, .need = MRS_REAL_DMA,
 	  .symbols = MRS_SYMBOLS("dma_map_sgtable") },
-	{ .boundary = MRS_B_MIGRATE, .on_entry = mrs_migrate_entry,
+	{ .boundary = MRS_B_MIGRATE, .on_entry = mrs_migrate_entry, .during = MRS_REG,
 	  .need = MRS_DEEP, .symbols = MRS_SYMBOLS("migrate_pages") },
 	{ .boundary = MRS_B_SLOW, .on_call = mrs_slow_call,
 	  .on_return = mrs_slow_return, .need = MRS_DEEP,
@@ -583,8 +551,9 @@ struct mrs_probe mrs_reg_probes[] = {
 			     "__gup_longterm_locked.isra.0",
 			     "__gup_longterm_locked.constprop.0",
 			     "__gup_longterm_locked.part.0") },
-	{ .boundary = MRS_B_PIN, .on_call = mrs_pin_call,
-	  .on_return = mrs_pin_return,
+	{ .boundary = MRS_B_SG, .on_entry = mrs_sg_entry, .during = MRS_REG,
+	  .symbols = MRS_SYMBOLS("sg_alloc_append_table_from_pages") },
+	{ .boundary = MRS_B_PIN, .on_entry = mrs_pin_entry, .during = MRS_REG,
 	  .symbols = MRS_SYMBOLS("pin_user_pages_fast") },
 	{ .boundary = MRS_B_ATTACH, .on_call = mrs_attach_call,
 	  .on_return = mrs_attach_return,

@@ -24,26 +24,27 @@ static noinline unsigned long mrs_target_umem(const void *dev,
 	return addr;
 }
 
-static noinline int mrs_target_pin(unsigned long start, int nr_pages)
+/* What a pair costs is told by a key span: begun in one stage, back after it. */
+static noinline int mrs_target_span(int n)
 {
 	barrier();
-	return nr_pages;
+	return n;
 }
 
-static noinline void *mrs_target_root(unsigned int umems, unsigned int pins)
+static noinline void *mrs_target_root(unsigned int umems, unsigned int spans)
 {
 	while (umems--)
 		mrs_target_umem(mrs_calibration_device(), 0, PAGE_SIZE, 0);
-	while (pins--)
-		mrs_target_pin(0, 1);
+	while (spans--)
+		mrs_target_span(1);
 	barrier();
 	return NULL;
 }
 
 static struct mrs_probe mrs_target_probes[] = {
 	{ .addr = mrs_target_umem, .on_entry = mrs_umem_entry },
-	{ .addr = mrs_target_pin, .on_call = mrs_pin_call,
-	  .on_return = mrs_pin_return },
+	{ .addr = mrs_target_span, .on_call = mrs_key_call,
+	  .on_return = mrs_key_return },
 	{ .addr = mrs_target_root, .on_call = mrs_reg_root_call,
 	  .on_return = mrs_reg_root_return,
 	  .op = MRSCOPE_OP_REG, .entry = MRSCOPE_ENTRY_KERNEL },
@@ -83,7 +84,7 @@ static int mrs_targets_arm(void)
 
 /* ---- cost ---- */
 
-static u64 mrs_shortest(unsigned int umems, unsigned int pins)
+static u64 mrs_shortest(unsigned int umems, unsigned int spans)
 {
 	u64 best = U64_MAX;
 	unsigned int i;
@@ -91,7 +92,7 @@ static u64 mrs_shortest(unsigned int umems, unsigned int pins)
 	for (i = 0; i < MRS_TRIES; i++) {
 		u64 begun = ktime_get_mono_fast_ns();
 
-		mrs_target_root(umems, pins);
+		mrs_target_root(umems, spans);
 		best = min(best, ktime_get_mono_fast_ns() - begun);
 	}
 	return best;
@@ -100,14 +101,14 @@ static u64 mrs_shortest(unsigned int umems, unsigned int pins)
 struct mrs_timing {
 	u64 base;	/* one umem call */
 	u64 umems;	/* MRS_CALLS more of them */
-	u64 pins;	/* MRS_CALLS pin calls beside the one umem call */
+	u64 spans;	/* MRS_CALLS pairs beside the one umem call */
 };
 
 static void mrs_measure(struct mrs_timing *t)
 {
 	t->base = mrs_shortest(1, 0);
 	t->umems = mrs_shortest(1 + MRS_CALLS, 0);
-	t->pins = mrs_shortest(1, MRS_CALLS);
+	t->spans = mrs_shortest(1, MRS_CALLS);
 }
 
 static u64 mrs_less(u64 a, u64 b)
@@ -131,8 +132,8 @@ void mrs_calibrate(void)
 
 	mrs_cost.entry_ns = mrs_less(armed.umems - armed.base,
 				     bare.umems - bare.base) / MRS_CALLS;
-	mrs_cost.pair_ns = mrs_less(armed.pins - armed.base,
-				    bare.pins - bare.base) / MRS_CALLS;
+	mrs_cost.pair_ns = mrs_less(armed.spans - armed.base,
+				    bare.spans - bare.base) / MRS_CALLS;
 	root = mrs_less(armed.base, bare.base);
 	mrs_cost.record_ns = mrs_less(root,
 				      mrs_cost.entry_ns + mrs_cost.pair_ns);

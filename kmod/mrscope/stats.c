@@ -105,6 +105,21 @@ bool mrs_any_real_dma(void)
 	return false;
 }
 
+/* Is there a software device of which only the return tells the end of it? */
+bool mrs_any_virt_dma_return(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < mrs_ndevices; i++) {
+		const struct mrs_device *d = &mrs_devices[i];
+
+		if (!d->hidden && !d->gone && !d->real_dma &&
+		    !(d->driver && d->driver->table_named))
+			return true;
+	}
+	return false;
+}
+
 static struct mrs_device *mrs_device_new(const char *name)
 {
 	struct mrs_device *d;
@@ -254,15 +269,15 @@ void mrs_stats_reset(void)
 			       sizeof(struct mrs_stats));
 }
 
-static unsigned int mrs_bucket(u64 ns)
+static __always_inline unsigned int mrs_bucket(u64 ns)
 {
 	unsigned int shift;
 
-	if (ns < BIT(MRS_SUB_BITS))
-		return ns;
-	shift = fls64(ns) - 1 - MRS_SUB_BITS;
-	return min_t(u64, (shift << MRS_SUB_BITS) + (ns >> shift),
-		     MRS_BUCKETS - 1);
+	/* One bit more, so that the shift is never negative. */
+	shift = __fls(ns | BIT(MRS_SUB_BITS)) - MRS_SUB_BITS;
+	if (unlikely(shift >= (MRS_BUCKETS >> MRS_SUB_BITS) - 1))
+		return MRS_BUCKETS - 1;
+	return (shift << MRS_SUB_BITS) + (ns >> shift);
 }
 
 /* The largest value that falls into bucket @b. */
@@ -277,7 +292,7 @@ static u64 mrs_bucket_limit(unsigned int b)
 		<< shift) - 1;
 }
 
-static void mrs_count(struct mrs_shard *sh, unsigned int row, u64 ns)
+static __always_inline void mrs_count(struct mrs_shard *sh, unsigned int row, u64 ns)
 {
 	s64 max = atomic64_read(&sh->max_ns[row]);
 

@@ -12,7 +12,7 @@ boundaries() { # RESULT
 	mr_json "$document" "checks[result=$1].name" | tr -d '"' | sed -n 's/^boundary //p' | sort -u | xargs
 }
 is "known" \
-	"attach commit dereg destroy dma driver finish ioctl key page_size pin release umem uverbs" \
+	"attach commit dereg destroy dma driver finish ioctl key page_size pin release sg table umem uverbs" \
 	"$(boundaries ok)"
 # The DMA API is not rxe's, the rest is for deep mode.
 is "known only elsewhere or in deep mode" "dma migrate slow unmap" "$(boundaries reduced)"

@@ -169,7 +169,7 @@ boundary() { # SYMBOL: its line in status
 
 # Boundaries that should be armed with rxe0 there, and are not.
 unarmed() {
-	awk '$1 == "boundary" && $3 == "unarmed" && !/deep mode|DMA API|not every kernel/' "$debugfs/status"
+	awk '$1 == "boundary" && $3 == "unarmed" && !/deep mode|DMA API|needs it|not every kernel/' "$debugfs/status"
 }
 
 # References that are held on pages of the whole system.

@@ -32,6 +32,7 @@ void WriteWholeHost(const test::TempDir& root) {
              "mrscope 0.1\nenabled 1\nclock mono_fast\n"
              "boundary pin armed pin_user_pages_fast 3 0\n"
              "boundary slow unarmed - 0 0 only in deep mode\n"
+             "boundary dma unarmed g 0 0 no device needs it\n"
              "boundary uverbs unarmed f 0 0 no such symbol: not every kernel has it\n");
   root.Write("sys/kernel/debug/mrscope/selftest", "pass\n");
 }

@@ -78,7 +78,9 @@ Check CheckBoundary(const BoundaryStatus& boundary) {
   if (boundary.armed) return Ok(name, boundary.symbol + hits);
   const std::string detail =
       fmt::format("not armed{}{}", boundary.reason.empty() ? "" : ": ", boundary.reason);
-  if (boundary.reason.find("not every kernel") != std::string::npos) return Ok(name, detail);
+  for (const char* harmless : {"not every kernel", "no device needs it"}) {
+    if (boundary.reason.find(harmless) != std::string::npos) return Ok(name, detail);
+  }
   const std::string breaks = "the stages it separates are null or merged with their neighbours";
   if (boundary.reason.find("deep mode") != std::string::npos) {
     return Reduced(name, detail, "the pin's slow path and migrations are not told apart",
