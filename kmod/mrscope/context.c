@@ -8,6 +8,7 @@
  * slot needs no lock: the answer cannot change under the reader.
  */
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/vmalloc.h>
 
 #include "observer.h"
@@ -84,6 +85,11 @@ void mrs_frame_drop(struct mrs_context *ctx)
 	mrs_frame_pop(ctx);
 }
 
+/* What is not set when the record is closed; by words, which is the shortest. */
+#define MRS_CLEARED	offsetof(struct mrs_frame, rec.ns)
+
+static_assert(MRS_CLEARED % sizeof(u64) == 0);
+
 /**
  * mrs_frame_begin - a task enters an operation
  * @op: enum mrscope_op
@@ -113,7 +119,7 @@ struct mrs_frame *mrs_frame_begin(u32 op, u32 entry, u32 stage, u64 now)
 	}
 
 	f = ctx->top ? ctx->top + 1 : ctx->frames;
-	memset(f, 0, offsetof(struct mrs_frame, rec.ns));
+	memset64((u64 *)f, 0, MRS_CLEARED / sizeof(u64));
 	f->calibration = READ_ONCE(mrs_calibrating) == current;
 	if (mrs_record_listened() || f->calibration)
 		mrs_anchor_take(&f->anchor);
