@@ -48,7 +48,7 @@ is "as many pages released as pinned" 0 "$(pages_pinned)"
 
 odd=
 partly=0
-for ((n = 1; n < 5000; n += 1 + n / 6)); do
+for ((n = 1; n < 5000; n += 1 + n / 3)); do
 	echo 0 >"$debugfs/enabled"
 	how=$(mr_fail $n write "$debugfs/enabled" 1)
 	[ "$how" = "none 0" ] && break
@@ -70,7 +70,7 @@ is "and a registration has all stages" "" "$(last ' reg ' | tr ' ' '\n' | grep -
 
 odd=
 refused=0
-for ((n = 1; n < 10000; n += 1 + n / 6)); do
+for ((n = 1; n < 10000; n += 1 + n / 3)); do
 	unload
 	how=$(mr_fail $n insmod "$module")
 	[ "$how" = "none 0" ] && break
