@@ -87,10 +87,8 @@ static int mrs_kprobe_entry(struct kprobe *kp, struct pt_regs *regs)
 {
 	struct mrs_probe *p = container_of(kp, struct mrs_probe, rp.kp);
 	u64 now = mrs_clock();
-	struct mrs_context *ctx = mrs_context_find();
 
-	mrs_entry(p, ctx ? ctx->top : NULL, now,
-		  (struct mrs_args){ .regs = regs });
+	mrs_entry(p, mrs_running(), now, (struct mrs_args){ .regs = regs });
 	return 0;
 }
 
@@ -344,7 +342,7 @@ static void mrs_probe_remove(struct mrs_probe *p)
 
 /* Drivers' operations, found by address. */
 static int mrs_add_operation(void *addr, enum mrs_during during,
-			     mrs_entry_handler_t on_entry)
+			     mrs_entry_handler_t *on_entry)
 {
 	struct mrs_probe *p;
 	int err;

@@ -168,7 +168,7 @@ void mrs_dereg_driver_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
 static int mrs_release_call(struct kretprobe_instance *ri,
 			    struct pt_regs *regs)
 {
-	const struct mrs_probe *p = mrs_probe_of(ri);
+	struct mrs_probe *p = mrs_probe_of(ri);
 	struct mrs_context *ctx = mrs_context_find();
 	struct mrs_frame *f;
 	const struct ib_umem *umem;
@@ -188,13 +188,13 @@ static int mrs_release_call(struct kretprobe_instance *ri,
 		if (f->rec.op == MRSCOPE_OP_REREG || f->during == MRS_COMMIT ||
 		    f->stage == MRSCOPE_REG_UNWIND)
 			return 1;
-		mrs_hit(mrs_probe_of(ri));
+		mrs_hit(p);
 		f->n_pair++;
 		mrs_fail(f, now);
 		return 1;
 	}
 
-	mrs_hit(mrs_probe_of(ri));
+	mrs_hit(p);
 	f->n_pair++;
 	if (!umem->is_dmabuf) {
 		f->rec.addr = umem->address;

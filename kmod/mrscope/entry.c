@@ -44,11 +44,10 @@ static struct mrs_probe *mrs_probe_at(unsigned long ip)
 static noinline void mrs_entry_any(unsigned long ip, u64 now,
 				   struct mrs_args args)
 {
-	struct mrs_context *ctx = mrs_context_find();
 	struct mrs_probe *p = mrs_probe_at(ip);
 
 	if (p)
-		mrs_entry(p, ctx ? ctx->top : NULL, now, args);
+		mrs_entry(p, mrs_running(), now, args);
 }
 
 /* Calls nothing on its usual way but the handler: a registration has ten. */

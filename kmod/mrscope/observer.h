@@ -92,8 +92,8 @@ enum mrs_during {
 
 struct mrs_frame;
 
-typedef void (*mrs_entry_handler_t)(struct mrs_probe *p, struct mrs_frame *f,
-				    u64 now, struct mrs_args args);
+typedef void mrs_entry_handler_t(struct mrs_probe *p, struct mrs_frame *f,
+				 u64 now, struct mrs_args args);
 
 /**
  * struct mrs_probe - one probed function
@@ -126,7 +126,7 @@ struct mrs_probe {
 	bool optional;
 	enum mrs_need need;
 	u8 during;
-	mrs_entry_handler_t on_entry;
+	mrs_entry_handler_t *on_entry;
 	kretprobe_handler_t on_call;
 	kretprobe_handler_t on_return;
 
@@ -340,20 +340,28 @@ static inline struct mrs_context *mrs_context_find(void)
 	return mrs_context_find_displaced(ctx);
 }
 
-/* The task's innermost operation if it is a registration, else NULL. */
-static inline struct mrs_frame *mrs_reg_running(void)
+/* The task's innermost operation, or NULL. */
+static inline struct mrs_frame *mrs_running(void)
 {
 	struct mrs_context *ctx = mrs_context_find();
 
-	return ctx && ctx->top && ctx->top->during == MRS_REG ? ctx->top : NULL;
+	return ctx ? ctx->top : NULL;
 }
 
-/* The task's innermost operation if it is a deregistration, else NULL. */
+/* The same if it is a registration, else NULL. */
+static inline struct mrs_frame *mrs_reg_running(void)
+{
+	struct mrs_frame *f = mrs_running();
+
+	return f && f->during == MRS_REG ? f : NULL;
+}
+
+/* The same if it is a deregistration, else NULL. */
 static inline struct mrs_frame *mrs_dereg_running(void)
 {
-	struct mrs_context *ctx = mrs_context_find();
+	struct mrs_frame *f = mrs_running();
 
-	return ctx && ctx->top && ctx->top->during == MRS_DEREG ? ctx->top : NULL;
+	return f && f->during == MRS_DEREG ? f : NULL;
 }
 
 /* What all entries have in common; @f is the task's innermost operation. */
@@ -489,20 +497,13 @@ bool mrs_by_ioctl(const struct uverbs_attr_bundle *attrs);
 
 int mrs_reg_root_call(struct kretprobe_instance *ri, struct pt_regs *regs);
 int mrs_reg_root_return(struct kretprobe_instance *ri, struct pt_regs *regs);
-void mrs_umem_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
-		    struct mrs_args args);
-void mrs_reg_driver_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
-			  struct mrs_args args);
-void mrs_dereg_driver_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
-			    struct mrs_args args);
-void mrs_rereg_driver_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
-			    struct mrs_args args);
-void mrs_dmabuf_driver_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
-			     struct mrs_args args);
-void mrs_table_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
-		     struct mrs_args args);
-void mrs_key_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
-		   struct mrs_args args);
+mrs_entry_handler_t mrs_umem_entry;
+mrs_entry_handler_t mrs_reg_driver_entry;
+mrs_entry_handler_t mrs_dereg_driver_entry;
+mrs_entry_handler_t mrs_rereg_driver_entry;
+mrs_entry_handler_t mrs_dmabuf_driver_entry;
+mrs_entry_handler_t mrs_table_entry;
+mrs_entry_handler_t mrs_key_entry;
 int mrs_key_call(struct kretprobe_instance *ri, struct pt_regs *regs);
 int mrs_key_return(struct kretprobe_instance *ri, struct pt_regs *regs);
 

@@ -128,6 +128,7 @@ TEST(HostStatusTest, AWholeHostIsObservable) {
   const HostStatus status = Collect(root);
   EXPECT_EQ(Find(status, "boundary pin").result, CheckResult::kOk);
   EXPECT_EQ(Find(status, "boundary slow").result, CheckResult::kReduced);
+  EXPECT_EQ(Find(status, "boundary dma").result, CheckResult::kOk);
   EXPECT_EQ(Find(status, "boundary uverbs").result, CheckResult::kOk);
   EXPECT_EQ(Find(status, "selftest").detail, "pass");
   EXPECT_EQ(status.observable(), geteuid() == 0);
