@@ -4,31 +4,18 @@
 # says itself: as many registrations, and the same times of each stage.
 # shellcheck source=tests/guest/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/guest/questions.sh
+. "$(dirname "$0")/questions.sh"
 
 [ -e /sys/kernel/btf/vmlinux ] || skip_all "bpftrace needs the kernel's types: this one has no BTF"
 
 count=12
-scripts=/repo/tracing
 report=$tmp/report.json
-out=$tmp/out
 
 # Runs SCRIPT during a program; what it printed is in $out.
 trace() { # SCRIPT PROGRAM [ARGUMENT...]
-	run "$scripts/$1" -c "$(command -v "$2") ${*:3}"
+	run "$scripts/$1" 0 0 -c "$(command -v "$2") ${*:3}"
 	is "$1 runs during ${*:2}" "0 " "$ended $(said)"
-}
-
-# What bpftrace says beside the results. That of sid tells there that it has
-# attached, and warns of what the older ones want: three lines for each warning.
-said() {
-	if [ "$suite" = sid ]; then
-		awk '/^Attached [0-9]+ probes$/ { next }
-			/: WARNING: / { skip = 3 }
-			skip-- > 0 { next }
-			{ print }' "$tmp/err"
-	else
-		cat "$tmp/err"
-	fi
 }
 
 explain() { # SCRIPT
@@ -38,12 +25,6 @@ explain() { # SCRIPT
 
 sum() { # PATH FIELD: the total of a report's field, and of how many
 	mr_json "$report" "$1" "$2" | awk '{ sum += $1; n++ } END { printf "count %d total %d\n", n, sum }'
-}
-
-# "KEY count N total N" of what stats() keeps under the keys that match. bpftrace
-# 0.27 writes it as a structure.
-printed() { # MAP KEY_REGEX
-	sed -nE "s/^@$1\[($2)\]: [^0-9]*([0-9]+)[^0-9]+[0-9]+[^0-9]+([0-9]+)( \})?$/\1 count \2 total \3/p" "$out"
 }
 
 # Each stage that took time, of the registrations or deregistrations of the
@@ -58,27 +39,6 @@ stages_reported() { # OP
 # The same as @OP_sum_ns has it.
 stages_printed() { # OP
 	printed "$1_sum_ns" '64, [a-z]+' | sed 's/^64, //' | sort
-}
-
-# "KEY N" of each histogram of a map: how many samples it has, sorted.
-samples() { # MAP
-	awk -v start="@$1[" '
-		/^@/ {
-			key = index($0, start) == 1 ? substr($0, length(start) + 1) : ""
-			sub(/\].*/, "", key)
-		}
-		key && /\|/ { split($0, part, ")"); sum[key] += part[2] }
-		END { for (key in sum) print key, sum[key] }' "$out" | sort
-}
-
-# "count N total N" of what MAP[COMM, pid] holds.
-process() { # MAP COMM
-	printed "$1" "$2, [0-9]+" | sed -E 's/^.*(count)/\1/'
-}
-
-# The same of a map that counts.
-counted() { # MAP COMM
-	sed -nE "s/^@$1\[$2, [0-9]+\]: ([0-9]+)$/\1/p" "$out"
 }
 
 explain mr_stages.bt
