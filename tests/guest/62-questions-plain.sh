@@ -28,7 +28,7 @@ is "  dereg: each has its stages" "free 2 invalidate 2 unpin 2 uverbs 2" \
 	"$(printed dereg_sum_ns '64, [a-z]+' | awk '{ print $2, $4 }' | sort | xargs)"
 is "  the one that fails, by its errno" 1 "$(value reg_failed 14)"
 
-run bpftrace $scripts/plain/mr_join.bt 0 0 -c "$(command -v mr_reg) --count 3"
+run bpftrace "$scripts/plain/mr_join.bt" 0 0 -c "$(command -v mr_reg) --count 3"
 is "plain/mr_join.bt runs" "0 " "$ended $(said)"
 for op in reg dereg; do
 	is "  $op: each call has its work in the kernel" "3 3 3" "$(how_many ${op}_user_ns mr_reg) $(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # shellcheck shell=bash
+# shellcheck disable=SC2154  # what lib.sh defines
 # What the tests of the bpftrace scripts share: running one during a workload,
 # and reading what it printed. To be sourced after lib.sh.
 
@@ -106,7 +107,7 @@ unaccounted() { # COMM WHOLE PART...
 # Each range once, and one of them again.
 ask_churn() {
 	ask "${folder}mr_churn.bt" "mr_reg --count 2
-$MRSCOPE_BUILD/bin/reg_bench --size 8192 --warmup 0 --count 5"
+$MRSCOPE_BUILD/bin/reg_bench --size 8192 --warmup 1 --count 4"
 	is "  what comes again" "8192 4" \
 		"$(sed -nE 's/^@again\[reg_bench, [0-9]+, [0-9]+, ([0-9]+)\]: ([0-9]+)$/\1 \2/p' "$out")"
 	is "  the first ones, and those again" "2 1 4" \
@@ -118,9 +119,9 @@ ask_dereg() {
 	ask "${folder}mr_dereg.bt" "mr_reg --count 2
 mr_reg --count 3 --leave exit"
 	is "  how many were asked for, how many came by exit" "$asked count 2 cleanup count 3" \
-		"$(for how in $asked cleanup; do printed total_ns $how | cut -d' ' -f1-3; done | xargs)"
+		"$(for how in $asked cleanup; do printed total_ns "$how" | cut -d' ' -f1-3; done | xargs)"
 	is "  how many gave pages back" "2 3" \
-		"$(for how in $asked cleanup; do printed unpin_ns $how | cut -d' ' -f3; done | xargs)"
+		"$(for how in $asked cleanup; do printed unpin_ns "$how" | cut -d' ' -f3; done | xargs)"
 	is "  all are in the histogram" " 5" "$(samples total_hist_ns)"
 	if [ "$form" = module ]; then
 		is "  their pages" "3 6" "$(value pages ioctl) $(value pages cleanup)"
@@ -184,9 +185,9 @@ ask_faults() {
 		is "  all faults are in the histogram" " 31" "$(samples fault_hist_ns)"
 	fi
 
-	echo 1 >$debugfs/deep
+	echo 1 >"$debugfs/deep"
 	ask "${folder}mr_faults.bt" "mr_reg --size 61440"
-	echo 0 >$debugfs/deep
+	echo 0 >"$debugfs/deep"
 	if [ "$form" = module ]; then
 		is "  a touched one in deep mode" "15 0 0 0" "$(for map in pages faults_minor slow_calls \
 			migrations; do counted $map mr_reg; done | xargs)"
@@ -218,7 +219,7 @@ mr_reg" 20000
 		{ for (i = 1; i < NF; i++) if ($i == "pin") pin = $(i + 1) + 0 }
 		END { if (pin <= took && pin > took / 2) print "yes"; else print pin, "of", took }' "$out")"
 	like "  the kernel's stacks lead through the pin to its caller" \
-		'pin_user_pages_fast\+[0-9]+.*ib_uverbs_reg_mr\+[0-9]+' "$(xargs -d '\n' <"$out")"
+		'__gup_longterm_locked\+[0-9]+ .*rxe_reg_user_mr\+[0-9]+ .*ib_uverbs_reg_mr\+[0-9]+' "$(xargs -d '\n' <"$out")"
 }
 
 ask_syscall() {

@@ -1,13 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# Each subcommand and each option that mr_probe's --help prints is in its manual
-# page and in the completion.
+# Each subcommand and each option that --help of mr_probe and mrtrace prints is in
+# the manual page and in the completion; each question of mrtrace, in the README of
+# the scripts.
 #
 # Usage: tests/unit/documented.sh MR_PROBE
 set -euo pipefail
 mr_probe=$1
 cd "$(dirname "$0")/../.."
 . tools/mr_probe/completion.bash
+. tracing/completion.bash
 
 failed=
 missing() {
@@ -61,4 +63,20 @@ for subcommand in "${subcommands[@]}"; do
 	[ ${#options[@]} -ge 2 ] || missing "options in $subcommand --help"
 	documented "$page" "$(completions_of "$subcommand")" "${options[@]}"
 done
+
+# mrtrace has no subcommands.
+mapfile -t options < <(tracing/mrtrace --help | grep -oE '^  --[a-z]+' | tr -d ' ')
+[ ${#options[@]} -ge 6 ] || missing "options in mrtrace --help"
+COMP_WORDS=(mrtrace -)
+COMP_CWORD=1
+_mrtrace
+for option in "${options[@]}"; do
+	grep -qE "^\.It.* Fl Fl ${option#--}( |$)" docs/man/mrtrace.1 ||
+		missing "$option in docs/man/mrtrace.1"
+	[[ " ${COMPREPLY[*]} " == *" $option "* ]] ||
+		missing "$option of mrtrace in tracing/completion.bash"
+done
+while read -r question _; do
+	grep -q "^| \`$question\` |" tracing/README.md || missing "$question in tracing/README.md"
+done < <(tracing/mrtrace --list)
 [ -z "$failed" ]
