@@ -99,9 +99,10 @@ mrtrace dereg >"$tmp/followed" 2>"$tmp/followed.err" &
 follower=$!
 check "it attaches" eventually attached
 mr_reg --count 2 >/dev/null
-kill -INT $follower
+# Not by SIGINT, which a background command of a script ignores.
+kill -TERM $follower
 wait $follower
-is "it ends by SIGINT" 0 $?
+is "it ends by SIGTERM" 0 $?
 mv "$tmp/followed" "$out"
 is "  and tells what it saw" "ioctl count 2" "$(printed total_ns ioctl | cut -d' ' -f1-3)"
 left_alone
