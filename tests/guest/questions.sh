@@ -60,8 +60,8 @@ samples() { # MAP
 	awk -v start="@$1" '
 		/^@/ {
 			inside = $0 ~ "^" start "(\\[.*\\])?: *$"
-			key = substr($0, length(start) + 2)
-			sub(/\]?: *$/, "", key)
+			key = substr($0, length(start) + 1)
+			gsub(/^\[|\]?: *$/, "", key)
 		}
 		inside && /\|/ { split($0, part, ")"); sum[key] += part[2] }
 		END { for (key in sum) print key, sum[key] }' "$out" | sort
@@ -132,14 +132,21 @@ mr_reg --count 3 --leave exit"
 }
 
 ask_dma() {
-	local by=rxe0
-	[ "$form" = module ] || by=ib_dma_virt_map_sg
 	ask "${folder}mr_dma.bt" "mr_reg --count 3 --size 61440"
-	is "  how many were mapped" "$by count 3" "$(printed map_ns $by | cut -d' ' -f1-3)"
-	is "  all are in the histogram" "$by 3" "$(samples map_hist_ns)"
-	at_least "  their scatter entries" 3 "$(value sg_entries $by)"
-	is "  which a software device does not join" "$(value sg_entries $by)" "$(value dma_entries $by)"
-	is "  there is no IOMMU" "" "$(grep -E '^@(iommu|unmap).*: [^0]' "$out")"
+	if [ "$form" = module ]; then
+		is "  how many were mapped" "rxe0 count 3" "$(printed map_ns rxe0 | cut -d' ' -f1-3)"
+		is "  all are in the histogram" "rxe0 3" "$(samples map_hist_ns)"
+		at_least "  their scatter entries" 3 "$(value sg_entries rxe0)"
+		is "  which a software device does not join" "$(value sg_entries rxe0)" \
+			"$(value dma_entries rxe0)"
+	else
+		is "  how many were mapped" 3 "$(how_many virt_map_ns mr_reg)"
+		is "  all are in the histogram" " 3" "$(samples virt_map_hist_ns)"
+		at_least "  their scatter entries" 3 "$(counted virt_sg_entries mr_reg)"
+		is "  which a software device does not join" "$(counted virt_sg_entries mr_reg)" \
+			"$(counted virt_dma_entries mr_reg)"
+	fi
+	is "  there is no IOMMU" "" "$(grep -E '^@(iommu|unmap|map_ns\[mr).*: [^0]' "$out")"
 }
 
 # The line about the mapping behind that of a failure. The program's own may come
