@@ -7,8 +7,6 @@
 # shellcheck source=tests/guest/questions.sh
 . "$(dirname "$0")/questions.sh"
 
-[ -e /sys/kernel/btf/vmlinux ] || skip_all "bpftrace needs the kernel's types: this one has no BTF"
-
 count=12
 report=$tmp/report.json
 

@@ -4,6 +4,8 @@
 # What the tests of the bpftrace scripts share: running one during a workload,
 # and reading what it printed. To be sourced after lib.sh.
 
+[ -e /sys/kernel/btf/vmlinux ] || skip_all "bpftrace needs the kernel's types: this one has no BTF"
+
 scripts=/repo/tracing
 out=$tmp/out
 
