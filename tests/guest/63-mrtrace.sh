@@ -54,9 +54,9 @@ is "not root" "3 1" "$ended $(grep -c '^mrtrace: not root: .*sudo' "$tmp/err")"
 
 # Puts FILE in the place of another while COMMAND runs.
 instead() { # PLACE FILE COMMAND...
-	mount --bind "$2" "$1"
+	busybox mount --bind "$2" "$1"
 	"${@:3}"
-	umount "$1"
+	busybox umount "$1"
 }
 mkdir "$tmp/empty"
 instead $tracefs "$tmp/empty" refused "no tracefs" 3 "tracefs is not mounted.*mount -t tracefs" stages
