@@ -10,8 +10,9 @@
 report=$tmp/report.json
 calls=$tmp/calls
 
+# Waits long: a program that is behind takes its time on a slow kernel.
 record() { # COMMAND...
-	run mr_probe record --json - -- "$@"
+	run mr_probe record --linger 20 --json - -- "$@"
 	cp "$tmp/out" "$report"
 }
 
