@@ -92,13 +92,14 @@ complaints() {
 		index($0, begin) { text = ""; next }
 		/vmalloc error:|page allocation failure:/ { shortage = 1 }
 		shortage { if (/<\/TASK>/) shortage = 0; next }
-		/WARNING|BUG|Oops|Call Trace|general protection|lockdep|refcount_t|stall/ {
+		/WARNING|BUG|Oops|Call Trace|general protection|lockdep|refcount_t|stall|blocked for more/ {
 			text = text $0 "\n"
 		}
 		END { printf "%s", text }'
 }
 
 finish() {
+	local complaint
 	if [ -n "${ends_unloaded-}" ]; then
 		is "the module is not there" "" "$(ls -d /sys/module/mrscope 2>/dev/null)"
 	elif [ -e "$debugfs/status" ]; then
@@ -106,7 +107,10 @@ finish() {
 	else
 		report 1 "the module is loaded at the end"
 	fi
-	is "the kernel has no complaint" "" "$(complaints)"
+	complaint=$(complaints)
+	is "the kernel has no complaint" "" "$complaint"
+	[ -z "$complaint" ] ||
+		dmesg | grep -F -B 8 -A 40 -m 1 "$(head -n 1 <<<"$complaint")" | sed 's/^/# /'
 	echo "1..$test_count"
 	[ "$test_failures" -eq 0 ]
 	exit
