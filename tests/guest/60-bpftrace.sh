@@ -81,7 +81,7 @@ done
 
 trace mr_join.bt mr_reg --count 3 --leave exit
 is "  the program's calls" "3 " \
-	"$(process reg_user_ns mr_reg | cut -d' ' -f2) $(process dereg_user_ns mr_reg)"
+	"$(how_many reg_user_ns mr_reg) $(process dereg_user_ns mr_reg)"
 is "  and the kernel's own deregistrations at its exit" 3 "$(counted dereg_kernel_only mr_reg)"
 
 trace mr_join.bt mr_reg --count 2 --by-write
@@ -90,6 +90,6 @@ is "  which does not call the library" " 2 2" "$(process reg_user_ns mr_reg) $(c
 
 trace mr_join.bt mr_reg --count 2 --unmapped
 is "  whose calls fail in the kernel" "2 " \
-	"$(process reg_user_ns mr_reg | cut -d' ' -f2) $(counted reg_user_only mr_reg)"
+	"$(how_many reg_user_ns mr_reg) $(counted reg_user_only mr_reg)"
 
 finish

@@ -12,8 +12,7 @@ ask_both plain
 
 # The stages are gaps, so that they add up to the whole.
 total() { # MAP: of all keys
-	sed -nE "s/^@$1\[.*\]: [^0-9]*[0-9]+[^0-9]+[0-9]+[^0-9]+([0-9]+)( \})?$/\1/p" "$out" |
-		awk '{ sum += $1 } END { print sum + 0 }'
+	printed "$1" '.*' | awk '{ sum += $NF } END { print sum + 0 }'
 }
 ask plain/mr_stages.bt "mr_reg --count 3 --size 61440
 mr_reg --unmapped"

@@ -81,12 +81,17 @@ left_alone
 
 # ---- until it is ended, or its process is ----
 
+# In the background, as $follower; what it printed is in $tmp/followed.
+follow() { # ARGUMENT...
+	mrtrace "$@" >"$tmp/followed" 2>"$tmp/followed.err" &
+	follower=$!
+	check "it attaches" eventually attached
+}
+
 mr_reg --leave wait >/dev/null &
 holder=$!
 background+=("$holder")
-mrtrace leaks --pid $holder >"$tmp/followed" 2>"$tmp/followed.err" &
-follower=$!
-check "it attaches" eventually attached
+follow leaks --pid $holder
 refused "two at once" 5 "another mrtrace runs" stages
 kill -TERM $holder
 wait $follower
@@ -95,9 +100,7 @@ mv "$tmp/followed" "$out"
 is "  of which it tells" "1 4096" "$(counted left mr_reg) $(counted left_bytes mr_reg)"
 left_alone
 
-mrtrace dereg >"$tmp/followed" 2>"$tmp/followed.err" &
-follower=$!
-check "it attaches" eventually attached
+follow dereg
 mr_reg --count 2 >/dev/null
 # Not by SIGINT, which a background command of a script ignores.
 kill -TERM $follower
@@ -107,9 +110,7 @@ mv "$tmp/followed" "$out"
 is "  and tells what it saw" "ioctl count 2" "$(printed total_ns ioctl | cut -d' ' -f1-3)"
 left_alone
 
-mrtrace dereg >/dev/null 2>&1 &
-follower=$!
-check "it attaches" eventually attached
+follow dereg
 kill -KILL $follower
 wait $follower 2>/dev/null
 check "killed, it leaves nothing" eventually eval '! pgrep -x bpftrace'

@@ -47,8 +47,8 @@ is "as many pages released as pinned" 0 "$(pages_pinned)"
 # ---- arming: everything at growing distances, a pair at small ones ----
 
 odd=
-partly=
 arming_fails() { # DISTANCE: an expression of n
+	partly=
 	for ((n = 1; n < 5000; n += $1)); do
 		echo 0 >"$debugfs/enabled"
 		how=$(mr_fail $n write "$debugfs/enabled" 1)
@@ -63,7 +63,6 @@ arming_fails "1 + n / 3"
 note "everything: $n allocations or less"
 # Entries have a second way where memory lacks, pairs have not.
 awk '$1 == "boundary" && $2 != "uverbs" { print $2 }' "$debugfs/status" | sort -u | paste -sd, >"$debugfs/disarm"
-partly=
 arming_fails 9
 echo >"$debugfs/disarm"
 is "arming: what lacks memory is unarmed, and says so" "" "$odd"

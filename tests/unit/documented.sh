@@ -17,41 +17,38 @@ missing() {
 	failed=1
 }
 
-options_of() { # SUBCOMMAND...
-	"$mr_probe" "$@" --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--.*'
+options_of() { # COMMAND...
+	"$@" --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--.*'
 }
 
-completions_of() { # WORD...: what stands before the word that is completed
-	COMP_WORDS=(mr_probe "$@" -)
-	COMP_CWORD=$(($# + 1))
-	_mr_probe
+completions_of() { # WORD...: the first is the program, the last is completed
+	COMP_WORDS=("$@")
+	COMP_CWORD=$(($# - 1))
+	"_$1"
 	printf '%s\n' "${COMPREPLY[@]}"
 }
 
-documented() { # PAGE COMPLETIONS OPTION...
+documented() { # PAGE COMPLETIONS OPTION...: as the page and the completion have them
 	local option
 	for option in "${@:3}"; do
 		grep -qE "^\.It.* Fl Fl ${option#--}( |$)" "docs/man/$1.1" ||
 			missing "$option in docs/man/$1.1"
 		grep -qx -- "$option" <<<"$2" ||
-			missing "$option of $1 in tools/mr_probe/completion.bash"
+			missing "$option of $1 in the completion"
 	done
 }
 
-mapfile -t options < <(options_of)
-documented mr_probe "$(completions_of)" "${options[@]}"
+mapfile -t options < <(options_of "$mr_probe")
+documented mr_probe "$(completions_of mr_probe -)" "${options[@]}"
 
 mapfile -t subcommands < <("$mr_probe" --help |
 	sed -n '/^Subcommands:/,/^$/s/^  \([a-z]\+\) .*/\1/p')
 [ ${#subcommands[@]} -ge 3 ] || missing "subcommands in --help"
-COMP_WORDS=(mr_probe '')
-COMP_CWORD=1
-_mr_probe
+completions=$(completions_of mr_probe '')
 for subcommand in "${subcommands[@]}"; do
 	grep -qE "^\.It Cm $subcommand$" docs/man/mr_probe.1 ||
 		missing "$subcommand in docs/man/mr_probe.1"
-	[[ " ${COMPREPLY[*]} " == *" $subcommand "* ]] ||
-		missing "$subcommand in tools/mr_probe/completion.bash"
+	grep -qx -- "$subcommand" <<<"$completions" || missing "$subcommand in the completion"
 done
 for subcommand in "${subcommands[@]}"; do
 	page=mr_probe-$subcommand
@@ -59,23 +56,15 @@ for subcommand in "${subcommands[@]}"; do
 		missing "docs/man/$page.1"
 		continue
 	}
-	mapfile -t options < <(options_of "$subcommand")
+	mapfile -t options < <(options_of "$mr_probe" "$subcommand")
 	[ ${#options[@]} -ge 2 ] || missing "options in $subcommand --help"
-	documented "$page" "$(completions_of "$subcommand")" "${options[@]}"
+	documented "$page" "$(completions_of mr_probe "$subcommand" -)" "${options[@]}"
 done
 
 # mrtrace has no subcommands.
-mapfile -t options < <(tracing/mrtrace --help | grep -oE '^  --[a-z]+' | tr -d ' ')
+mapfile -t options < <(options_of tracing/mrtrace)
 [ ${#options[@]} -ge 6 ] || missing "options in mrtrace --help"
-COMP_WORDS=(mrtrace -)
-COMP_CWORD=1
-_mrtrace
-for option in "${options[@]}"; do
-	grep -qE "^\.It.* Fl Fl ${option#--}( |$)" docs/man/mrtrace.1 ||
-		missing "$option in docs/man/mrtrace.1"
-	[[ " ${COMPREPLY[*]} " == *" $option "* ]] ||
-		missing "$option of mrtrace in tracing/completion.bash"
-done
+documented mrtrace "$(completions_of mrtrace -)" "${options[@]}"
 while read -r question _; do
 	grep -q "^| \`$question\` |" tracing/README.md || missing "$question in tracing/README.md"
 done < <(tracing/mrtrace --list)
