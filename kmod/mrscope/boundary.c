@@ -120,6 +120,19 @@ static int mrs_try_locate(struct mrs_probe *p, const char *symbol)
 	return register_kprobe(&p->rp.kp);
 }
 
+bool mrs_symbol_known(const char *symbol)
+{
+	struct kprobe kp = {
+		.symbol_name = symbol,
+		.flags = KPROBE_FLAG_DISABLED,
+	};
+
+	if (register_kprobe(&kp))
+		return false;
+	unregister_kprobe(&kp);
+	return true;
+}
+
 static int mrs_try_pair(struct mrs_probe *p, const char *symbol)
 {
 	memset(&p->rp, 0, sizeof(p->rp));

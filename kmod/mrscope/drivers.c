@@ -12,9 +12,12 @@
  */
 #include "observer.h"
 
+/* Since 6.12; before, nothing is called between the pin and the table. */
+#define MRS_RXE_TABLE	"__alloc_mr_page_info"
+
 static const struct mrs_driver mrs_drivers[] = {
 	{ "rdma_rxe", MRSCOPE_PURPOSE_USER, .key_in_prepare = true,
-	  .table_named = true },
+	  .table = MRS_RXE_TABLE },
 	{ "siw", MRSCOPE_PURPOSE_USER },
 	{ "mlx4_ib", MRSCOPE_PURPOSE_USER },
 	{ "mlx5_ib", MRSCOPE_PURPOSE_USER },
@@ -42,9 +45,8 @@ struct mrs_probe mrs_driver_probes[] = {
 	 */
 	{ .boundary = MRS_B_KEY, .on_entry = mrs_key_entry, .during = MRS_REG,
 	  .symbols = MRS_SYMBOLS("rxe_alloc", "__rxe_add_to_pool") },
-	/* It allocates its table as soon as it has the umem. */
 	{ .boundary = MRS_B_TABLE, .on_entry = mrs_table_entry, .during = MRS_REG,
-	  .symbols = MRS_SYMBOLS("rxe_mr_alloc", "__alloc_mr_page_info") },
+	  .optional = true, .symbols = MRS_SYMBOLS(MRS_RXE_TABLE) },
 };
 
 const unsigned int mrs_driver_nprobes = ARRAY_SIZE(mrs_driver_probes);

@@ -152,6 +152,7 @@ extern bool mrs_deep;
 extern unsigned long mrs_disarmed;	/* bit for each boundary kept unarmed */
 extern unsigned long mrs_armed;		/* bit for each boundary armed now */
 
+bool mrs_symbol_known(const char *symbol);
 const char *mrs_boundary_name(enum mrs_boundary_id id);
 int mrs_boundary_find(const char *name);
 int mrs_boundary_init(void);
@@ -439,13 +440,13 @@ void mrs_syscall_mark(u64 now);
  * @purpose: what its library registers through reg_user_mr
  * @key_in_prepare: its key allocator runs right before the pin, so that the
  *	key's time is in "prepare" where its boundary is not armed
- * @table_named: a boundary tells where its table begins
+ * @table: the function that its table begins with, a boundary
  */
 struct mrs_driver {
 	const char *name;
 	u8 purpose;
 	bool key_in_prepare;
-	bool table_named;
+	const char *table;
 };
 
 const struct mrs_driver *mrs_driver_find(const char *name);

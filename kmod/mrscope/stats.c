@@ -39,6 +39,7 @@ struct mrs_device {
 	char driver_name[MODULE_NAME_LEN];
 	const struct mrs_driver *driver;
 	bool real_dma;
+	bool table_known;		/* a boundary tells where it begins */
 	bool hidden;
 	bool gone;
 	struct mrs_stats *stats[MRS_KINDS];
@@ -113,8 +114,7 @@ bool mrs_any_virt_dma_return(void)
 	for (i = 0; i < mrs_ndevices; i++) {
 		const struct mrs_device *d = &mrs_devices[i];
 
-		if (!d->hidden && !d->gone && !d->real_dma &&
-		    !(d->driver && d->driver->table_named))
+		if (!d->hidden && !d->gone && !d->real_dma && !d->table_known)
 			return true;
 	}
 	return false;
@@ -193,6 +193,8 @@ struct mrs_device *mrs_device_add(struct ib_device *dev)
 		sizeof(d->driver_name));
 	d->driver = mrs_driver_find(d->driver_name);
 	d->real_dma = !ib_uses_virt_dma(dev);
+	d->table_known = d->driver && d->driver->table &&
+			 mrs_symbol_known(d->driver->table);
 	WRITE_ONCE(d->ib, dev);
 	return d;
 }
