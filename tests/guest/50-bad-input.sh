@@ -48,7 +48,7 @@ says "unknown device" 3 'mlx5_9.*rxe0|rxe0.*mlx5_9' mr_probe explain --device ml
 echo 0 >/proc/sys/vm/nr_hugepages
 echo 0 >/proc/sys/vm/nr_overcommit_hugepages
 says "no huge pages" 3 'nr_hugepages' mr_probe explain --buffer huge2m
-says "explain without permission" 3 'root' "${nobody[@]}" mr_probe explain
+says "explain without permission" 3 'root' "${nobody[@]}" mr_probe explain --level module
 says "record without permission" 3 'root' "${nobody[@]}" mr_probe record -- true
 run "${nobody[@]}" mr_probe status
 is "status without permission: status" 3 "$ended"
@@ -57,8 +57,8 @@ like "status without permission: says what is missing" 'root' "$(cat "$tmp/out")
 # Nothing would be seen, and nothing would say so.
 for switch in /sys/kernel/debug/kprobes/enabled /proc/sys/kernel/ftrace_enabled; do
 	echo 0 >"$switch"
-	says "explain with ${switch##*/} 0" 3 "echo 1 > $switch" mr_probe explain "${quick[@]}"
-	says "record with ${switch##*/} 0" 3 "echo 1 > $switch" mr_probe record -- true
+	says "explain with ${switch##*/} 0" 3 "echo 1 > $switch" mr_probe explain --level module "${quick[@]}"
+	says "record with ${switch##*/} 0" 3 "echo 1 > $switch" mr_probe record --level module -- true
 	echo 1 >"$switch"
 done
 
@@ -82,17 +82,19 @@ run mr_probe record -- mr_reg
 is "without it no word" "0 " "$ended $(cat "$tmp/err")"
 
 unload
-says "explain without the module" 3 'mrscope.*(insmod|modprobe|load)' mr_probe explain
-says "record without the module" 3 'mrscope.*(insmod|modprobe|load)' mr_probe record -- true
+says "explain without the module" 3 'mrscope.*(insmod|modprobe|load)' mr_probe explain --level module
+says "record without the module" 3 'mrscope.*(insmod|modprobe|load)' mr_probe record --level module -- true
 run mr_probe status
 is "status without the module: status" 3 "$ended"
 like "status without the module: the remedy" 'insmod|modprobe' "$(cat "$tmp/out")"
 report=$tmp/user.json
-run mr_probe explain --user-only "${quick[@]}" --json "$report"
-is "explain --user-only works without it" "0 user" "$ended $(mr_json "$report" level)"
+run mr_probe explain --level user "${quick[@]}" --json "$report"
+is "explain --level user works without it" "0 user null" "$ended $(mr_json "$report" level) $(mr_json "$report" level_reason)"
 check "its sum holds" sound "$report"
-run "${nobody[@]}" mr_probe explain --size 4K --user-only "${quick[@]}"
-is "and without permission" "0 " "$ended $(cat "$tmp/err")"
+run "${nobody[@]}" mr_probe explain --size 4K "${quick[@]}" --json -
+cp "$tmp/out" "$report"
+is "explain without permission, too" "0 user " "$ended $(mr_json "$report" level) $(cat "$tmp/err")"
+like "which says why not better" 'not loaded.*BPF.*run as root' "$(mr_json "$report" level_reason)"
 load
 
 rdma link del rxe0

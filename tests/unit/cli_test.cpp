@@ -73,10 +73,12 @@ TEST(CliTest, UsageErrorsAreOneSentenceAndExitWith2) {
                                 "explain extra",
                                 "explain --memlock x",
                                 "explain --unmapped --touched",
-                                "explain --user-only --keys",
+                                "explain --level user --keys",
+                                "explain --level kernel",
                                 "record",
                                 "record --",
                                 "record ls",
+                                "record --level user -- ls",
                                 "record --linger -1 -- ls",
                                 "record --linger nan -- ls",
                                 "record --linger inf -- ls",
@@ -107,16 +109,15 @@ TEST(CliTest, HelpAndVersion) {
 }
 
 TEST(CliTest, AnUnknownDeviceIsAMissingPrerequisite) {
-  ExpectOneSentence(MrProbe("explain --user-only --device no_such_device"), 3, "unknown device");
+  ExpectOneSentence(MrProbe("explain --level user --device no_such_device"), 3, "unknown device");
 }
 
 TEST(CliTest, WithoutTheModuleTheRemedyIsNamed) {
   if (std::filesystem::exists("/sys/module/mrscope")) GTEST_SKIP() << "mrscope.ko is loaded";
-  const Outcome explain = MrProbe("explain");
+  const Outcome explain = MrProbe("explain --level module");
   ExpectOneSentence(explain, 3, "explain");
   EXPECT_NE(explain.err.find("insmod mrscope.ko"), std::string::npos);
-  EXPECT_NE(explain.err.find("--user-only"), std::string::npos);
-  const Outcome record = MrProbe("record -- true");
+  const Outcome record = MrProbe("record --level module -- true");
   ExpectOneSentence(record, 3, "record");
   EXPECT_NE(record.err.find("insmod mrscope.ko"), std::string::npos);
 

@@ -68,7 +68,7 @@ TEST(ReportJsonTest, ExplainFollowsItsSchema) {
 
 TEST(ReportJsonTest, UserLevelMergesEverything) {
   ExplainReport report = test::MakeExplainReport({}, {});
-  report.user_only = true;
+  report.level = {Level::kUser, "no module"};
   report.capture_buffer.reset();
   report.cases[0].reg.push_back(
       MakeUserOperation(test::CallAround(test::MakeReg(1000)), JoinState::kNoRecord));

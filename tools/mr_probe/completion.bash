@@ -23,6 +23,7 @@ _mr_probe() {
 	else
 		case $before in
 		--device) options=$(ls /sys/class/infiniband 2>/dev/null) ;;
+		--level) options='module bpf user' ;;
 		--buffer) options='anon thp huge2m' ;;
 		--access)
 			_mr_probe_access "$word"
@@ -44,9 +45,9 @@ _mr_probe_options() { # SUBCOMMAND
 	case $1 in
 	explain)
 		echo --device --size --buffer --touched --untouched --count --warmup --access \
-			--json --keys --user-only --read-only --unmapped --memlock --no-ipc-lock
+			--json --keys --level --read-only --unmapped --memlock --no-ipc-lock
 		;;
-	record) echo --json --output --rows --linger --buffer-size --keys -- ;;
+	record) echo --json --output --rows --linger --buffer-size --keys --level -- ;;
 	status) echo --json --report --test ;;
 	esac
 	echo --help

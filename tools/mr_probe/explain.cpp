@@ -21,6 +21,7 @@ struct Flags {
   std::string access = "local_write,remote_write,remote_read";
   std::string memlock;
   std::string json;
+  std::string level;
   bool touched = false;
   bool untouched = false;
   mrscope::ExplainOptions options;
@@ -49,9 +50,15 @@ mrscope::Result<mrscope::ExplainOptions> Interpret(const Flags& flags) {
   if (options.count == 0) {
     return mrscope::Error{mrscope::ErrorKind::kUsage, 0, "--count must be at least 1"};
   }
-  if (options.user_only && options.keys) {
-    return mrscope::Error{mrscope::ErrorKind::kUsage, 0,
-                          "--keys asks the module, which --user-only leaves out: give one of them"};
+  if (!flags.level.empty()) {
+    const auto level = mrscope::ParseLevel(flags.level);
+    if (!level) return level.error();
+    options.level = *level;
+  }
+  if (options.level == mrscope::Level::kUser && options.keys) {
+    return mrscope::Error{
+        mrscope::ErrorKind::kUsage, 0,
+        "--keys asks the kernel, which --level user leaves out: give one of them"};
   }
   if (flags.touched != flags.untouched) {
     options.touched = flags.touched;
@@ -70,7 +77,7 @@ int Explain(const Flags& flags) {
   }
   auto output = Output::Open(flags.json);
   if (!output) return Fail(output.error());
-  if (!options->user_only) WarnOfFilters();
+  if (!options->level || options->level == mrscope::Level::kModule) WarnOfFilters();
 
   auto report = [&]() -> mrscope::Result<mrscope::ExplainReport> {
     const mrscope::StopSignals signals;
@@ -120,8 +127,8 @@ void AddExplain(CLI::App& app, Run& run) {
                       "(default: local_write,remote_write,remote_read)");
   command->add_option("--json", flags->json, "also write JSON to this file; - is stdout, alone");
   command->add_flag("--keys", options.keys, "whole lkey and rkey in JSON: they grant access");
-  command->add_flag("--user-only", options.user_only,
-                    "without mrscope.ko: the caller's time, not split");
+  command->add_option("--level", flags->level,
+                      "module, bpf or user: how to look (default: the first that works)");
   const char* bring_about = "To see a failure explained";
   command->add_flag("--read-only", options.read_only, "map the buffer read-only")
       ->group(bring_about);

@@ -22,6 +22,7 @@ struct Flags {
   std::string json;
   std::string lines;
   std::string buffer_size;
+  std::string level;
   double linger_seconds = 2;
   std::size_t rows = kDefaultRows;
   bool keys = false;
@@ -37,6 +38,15 @@ mrscope::Result<mrscope::RecordOptions> Interpret(const Flags& flags,
   }
   options.command = command;
   options.keys = flags.keys;
+  if (!flags.level.empty()) {
+    const auto level = mrscope::ParseLevel(flags.level);
+    if (!level) return level.error();
+    if (*level == mrscope::Level::kUser) {
+      return mrscope::Error{mrscope::ErrorKind::kUsage, 0,
+                            "record sees programs from the kernel alone: --level module or bpf"};
+    }
+    options.level = *level;
+  }
   // So that it is false for NaN too.
   if (!(flags.linger_seconds >= 0 && flags.linger_seconds <= kLongestLinger)) {
     return mrscope::Error{mrscope::ErrorKind::kUsage, 0, "--linger takes seconds, from 0 to 1e6"};
@@ -64,7 +74,7 @@ int Record(const Flags& flags, const std::vector<std::string>& command) {
       return Fail({mrscope::ErrorKind::kFailed, 0, "cannot write " + flags.lines});
     }
   }
-  WarnOfFilters();
+  if (options->level != mrscope::Level::kBpf) WarnOfFilters();
   const mrscope::StopSignals signals;
   mrscope::RecordHooks hooks;
   if (lines) {
@@ -107,6 +117,8 @@ void AddRecord(CLI::App& app, const Arguments& arguments, Run& run) {
                       "seconds to wait for processes that outlive the program (default: 2)");
   command->add_option("--buffer-size", flags->buffer_size,
                       "trace buffer for each CPU (default: 8M, less on small hosts)");
+  command->add_option("--level", flags->level,
+                      "module or bpf: how to look (default: the first that works)");
   command->add_flag("--keys", flags->keys, "whole lkey and rkey in JSON: they grant access");
   command->footer(
       "The command follows --. Example: mr_probe record --json mrs.json -- ibv_rc_pingpong -d rxe0 "

@@ -24,6 +24,7 @@ extern "C" {
 #include <utility>
 #include <vector>
 
+#include "bpf_capture.h"
 #include "mrscope/decode.h"
 #include "mrscope/environment.h"
 #include "mrscope/file.h"
@@ -166,7 +167,7 @@ struct KbufferFree {
 class TracefsCapture final : public Capture {
  public:
   TracefsCapture(const CaptureOptions& options, Sink sink)
-      : options_(options), sink_(std::move(sink)) {}
+      : Capture(Level::kModule), options_(options), sink_(std::move(sink)) {}
   TracefsCapture(const TracefsCapture&) = delete;
   TracefsCapture& operator=(const TracefsCapture&) = delete;
   ~TracefsCapture() override { TracefsCapture::Stop(); }
@@ -483,9 +484,21 @@ CaptureLoss TracefsCapture::Stop() {
 }  // namespace
 
 Result<std::unique_ptr<Capture>> Capture::Start(const CaptureOptions& options, Sink sink) {
-  auto capture = std::make_unique<TracefsCapture>(options, std::move(sink));
-  if (auto opened = capture->Open(); !opened) return opened.error();
-  return std::unique_ptr<Capture>(std::move(capture));
+  if (options.level == Level::kBpf) return StartBpfCapture(options, std::move(sink));
+  auto capture = std::make_unique<TracefsCapture>(options, sink);
+  const auto opened = capture->Open();
+  if (opened) return std::unique_ptr<Capture>(std::move(capture));
+  capture.reset();
+  const Error& why = opened.error();
+  if (options.level || why.kind != ErrorKind::kPrerequisite) return why;
+
+  auto bpf = StartBpfCapture(options, std::move(sink));
+  if (!bpf) {
+    return Error{ErrorKind::kPrerequisite, why.code,
+                 fmt::format("{}; nor is there BPF: {}", why.message, bpf.error().message)};
+  }
+  (*bpf)->level_.reason = why.message;
+  return bpf;
 }
 
 std::optional<std::string> TracefsDir() {

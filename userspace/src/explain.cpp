@@ -54,7 +54,10 @@ class Experiment {
 };
 
 Result<void> Experiment::StartCapture() {
+  report_.level.level = Level::kUser;
+  if (options_.level == Level::kUser) return {};
   CaptureOptions capture;
+  capture.level = options_.level;
   capture.keys = options_.keys;
   // Drained between registrations, where it disturbs none.
   capture.reader_thread = false;
@@ -62,13 +65,14 @@ Result<void> Experiment::StartCapture() {
     if (tree_.Consume(event)) records_.push_back(std::get<KernelRecord>(event.what));
   });
   if (!started) {
-    Error error = started.error();
-    if (error.kind == ErrorKind::kPrerequisite) {
-      error.message += "; or use --user-only for the caller's time alone";
-    }
-    return error;
+    const Error& error = started.error();
+    // Keys are what was asked for then, too.
+    if (options_.level || options_.keys || error.kind != ErrorKind::kPrerequisite) return error;
+    report_.level.reason = error.message;
+    return {};
   }
   capture_ = *std::move(started);
+  report_.level = capture_->level();
   report_.capture_buffer = capture_->buffer_total();
   report_.cpus = capture_->cpus();
   // Tells this process's pid in the initial namespace, which the events carry.
@@ -168,7 +172,7 @@ Result<void> Experiment::RunCase(bool touched) {
 }
 
 void Experiment::JoinCase(ExplainCase& done, const CaseCalls& calls) {
-  if (options_.user_only) {
+  if (report_.level.level == Level::kUser) {
     for (const UserCall& call : calls.reg) {
       done.reg.push_back(MakeUserOperation(call, JoinState::kNoRecord));
     }
@@ -197,14 +201,11 @@ Result<ExplainReport> Experiment::Run() {
     if (auto fits = CheckMemory(**kind, options_.size); !fits) return fits.error();
   }
   report_.environment = CollectEnvironment();
-  report_.user_only = options_.user_only;
   report_.keys = options_.keys;
   report_.count = options_.count;
   report_.warmup = options_.warmup;
 
-  if (!options_.user_only) {
-    if (auto started = StartCapture(); !started) return started.error();
-  }
+  if (auto started = StartCapture(); !started) return started.error();
   auto context = Context::Open(options_.device);
   if (!context) return context.error();
   context_.emplace(*std::move(context));

@@ -34,7 +34,7 @@ Check CheckRoot() {
   if (geteuid() == 0) return Ok("root", "running as root");
   return Missing("root", fmt::format("running as uid {}", geteuid()),
                  "trace events and debugfs are readable by root only",
-                 "run as root, or use mr_probe explain --user-only");
+                 "run as root, or use mr_probe explain for the caller's time alone");
 }
 
 // A directory that only root may enter looks like a missing one to others.

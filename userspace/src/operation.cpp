@@ -86,7 +86,8 @@ Operation MakeOperation(const KernelRecord& record) {
   };
   operation.total = Nanoseconds(record.total_ns);
   operation.kernel_total = operation.total;
-  operation.probe_cost = Nanoseconds(record.probe_cost_ns);
+  // No probe is for nothing: it is not known then.
+  if (record.probe_cost_ns != 0) operation.probe_cost = Nanoseconds(record.probe_cost_ns);
   SetKernelStages(record, operation.stages);
   // The module promises this sum; a record that breaks it is not whole.
   operation.incomplete =

@@ -101,12 +101,14 @@ Result<RecordReport> Session::Run() {
   AdoptOrphans();
 
   CaptureOptions capture;
+  capture.level = options_.level;
   capture.follow_processes = true;
   capture.keys = options_.keys;
   capture.buffer_per_cpu = options_.buffer_per_cpu;
   auto started = Capture::Start(capture, [this](const CaptureEvent& event) { OnEvent(event); });
   if (!started) return started.error();
   capture_ = *std::move(started);
+  report_.level = capture_->level();
   report_.capture_buffer = capture_->buffer_total();
   report_.cpus = capture_->cpus();
 

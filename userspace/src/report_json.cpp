@@ -55,6 +55,11 @@ void WriteDistribution(JsonWriter& json, std::string_view key,
   json.EndObject();
 }
 
+void WriteLevel(JsonWriter& json, const UsedLevel& used) {
+  json.Member("level", LevelName(used.level));
+  json.Member("level_reason", used.reason.empty() ? std::nullopt : std::optional(used.reason));
+}
+
 void WriteLoss(JsonWriter& json, const CaptureLoss& lost) {
   json.Member("lost", lost.total());
   json.Key("lost_detail");
@@ -432,7 +437,7 @@ void WriteJson(std::ostream& out, const ExplainReport& report) {
   json.Key("environment");
   WriteEnvironment(json, report.environment);
   json.NewLine();
-  json.Member("level", report.user_only ? "user" : "module");
+  WriteLevel(json, report.level);
   WriteLoss(json, report.lost);
   json.Member("capture_buffer_bytes", report.capture_buffer);
   json.NewLine();
@@ -456,7 +461,7 @@ void WriteJson(std::ostream& out, const RecordReport& report) {
   json.Key("environment");
   WriteEnvironment(json, report.environment);
   json.NewLine();
-  json.Member("level", "module");
+  WriteLevel(json, report.level);
   json.Member("command", report.command);
   WriteExit(json, report.exit);
   json.Member("interrupted", report.interrupted);

@@ -74,6 +74,15 @@ void HostLine(Text& out, const Environment& environment) {
        environment.mrscope, environment.module_version.value_or("not seen"), environment.clock);
 }
 
+void LevelLine(Text& out, const UsedLevel& used) {
+  static constexpr std::string_view kTexts[] = {"by mrscope.ko",
+                                                "by BPF programs (some stages are not told apart)",
+                                                "the caller's time alone"};
+  if (used.level == Level::kModule) return;
+  Line(out, "level {}: {}", LevelName(used.level), kTexts[static_cast<std::size_t>(used.level)]);
+  if (!used.reason.empty()) Wrapped(out, "no better one: " + used.reason);
+}
+
 void LossLine(Text& out, std::optional<Bytes> buffer, unsigned cpus, const CaptureLoss& lost) {
   if (!buffer) return;
   Line(out, "capture: trace buffer {} on {} CPUs; lost {} (buffer {}, module {})",
@@ -322,11 +331,11 @@ std::string FormatReport(const ExplainReport& report) {
        report.count, report.warmup);
   HostLine(out, report.environment);
   LossLine(out, report.capture_buffer, report.cpus, report.lost);
-  if (report.user_only) Line(out, "without the module: the caller's time alone");
+  LevelLine(out, report.level);
   std::set<std::string> said;
   for (const ExplainCase& one : report.cases) {
     Line(out, "");
-    CaseLines(out, one, report.user_only, said);
+    CaseLines(out, one, report.level.level == Level::kUser, said);
   }
   return out;
 }
@@ -342,6 +351,7 @@ std::string FormatReport(const RecordReport& report, std::size_t rows) {
        FormatTime(report.elapsed));
   HostLine(out, report.environment);
   LossLine(out, report.capture_buffer, report.cpus, report.lost);
+  LevelLine(out, report.level);
   OperationList(out, "registrations", reg, rows);
   for (const Operation& operation : reg) {
     if (!operation.failed()) continue;

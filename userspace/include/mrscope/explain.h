@@ -16,6 +16,7 @@
 #include "mrscope/capture.h"
 #include "mrscope/diagnosis.h"
 #include "mrscope/environment.h"
+#include "mrscope/level.h"
 #include "mrscope/operation.h"
 #include "mrscope/result.h"
 #include "mrscope/units.h"
@@ -36,7 +37,7 @@ struct ExplainOptions {
   std::optional<Bytes> memlock;  // sets RLIMIT_MEMLOCK and drops CAP_IPC_LOCK
   bool drop_ipc_lock = false;
   bool keys = false;
-  bool user_only = false;  // without the module: the caller's time alone
+  std::optional<Level> level;  // no value: the best there is
 };
 
 struct ExplainCase {
@@ -55,7 +56,7 @@ struct ExplainCase {
 
 struct ExplainReport {
   Environment environment;
-  bool user_only = false;
+  UsedLevel level;
   bool keys = false;
   unsigned count = 0;
   unsigned warmup = 0;

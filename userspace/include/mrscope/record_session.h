@@ -14,6 +14,7 @@
 
 #include "mrscope/capture.h"
 #include "mrscope/environment.h"
+#include "mrscope/level.h"
 #include "mrscope/process_tree.h"
 #include "mrscope/record.h"
 #include "mrscope/result.h"
@@ -25,6 +26,7 @@ namespace mrscope {
 struct RecordOptions {
   std::vector<std::string> command;
   bool stdout_to_stderr = false;  // of the command
+  std::optional<Level> level;     // no value: the best there is; not kUser
   bool keys = false;
   std::optional<Bytes> buffer_per_cpu;
   // How long processes that outlive the command are waited for.
@@ -42,6 +44,7 @@ struct CommandExit {
 
 struct RecordReport {
   Environment environment;
+  UsedLevel level;
   bool keys = false;
   std::vector<std::string> command;
   CommandExit exit;
