@@ -4,7 +4,6 @@
  * closing of a file (the exit of a process), in the removal of a device, or in
  * a registration that is undone.
  */
-#include <linux/list.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/string.h>
@@ -79,6 +78,13 @@ static void mrs_know_owner(struct mrs_record *r, const struct ib_mr *mr)
 	r->flags |= MRSCOPE_F_OWNER;
 }
 
+static bool mrs_in_registration(void)
+{
+	const struct mrs_context *ctx = mrs_context_find();
+
+	return ctx && ctx->top->rec.op == MRSCOPE_OP_REG;
+}
+
 /* ib_dereg_mr_user(mr, udata) */
 static int mrs_dereg_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
@@ -94,14 +100,18 @@ static int mrs_dereg_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 		return 1;
 	mrs_hit(mrs_probe_of(ri));
 
+	/*
+	 * Not by mr->uobject: of a region that replaced another one in a
+	 * re-registration, the core leaves the other's there, which is freed.
+	 */
 	noted = n->task == current && n->switches == mrs_switches() &&
-		n->uobj && n->uobj == mr->uobject;
+		n->uobj && n->uobj->object == mr;
 	if (noted) {
 		start = n->time;
 		entry = n->entry;
 	} else if (!mr->uobject) {
 		entry = MRSCOPE_ENTRY_KERNEL;
-	} else if (list_empty(&mr->uobject->list)) {
+	} else if (mrs_in_registration()) {
 		/* Not committed: it is undone without that function. */
 		entry = MRSCOPE_ENTRY_ABORT;
 	}

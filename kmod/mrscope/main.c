@@ -59,6 +59,8 @@ static struct ib_client mrs_client = {
 	.add = mrs_client_add,
 	.remove = mrs_client_remove,
 	.rename = mrs_client_rename,
+	/* Also those that only user space can use: efa, usnic, mrlab. */
+	.no_kverbs_req = true,
 };
 
 static int mrs_module_event(struct notifier_block *nb, unsigned long event,

@@ -114,8 +114,10 @@ static bool mrs_reg_incomplete(const struct mrs_record *r)
 
 	if (r->op != MRSCOPE_OP_REREG)
 		expected |= BIT(MRSCOPE_REG_PUBLISH);
-	if (r->observed & (BIT(MRSCOPE_REG_ACCOUNT) | BIT(MRSCOPE_REG_PIN)))
+	if (r->observed & BIT(MRSCOPE_REG_ACCOUNT))
 		expected |= UMEM_STAGES;
+	else if (r->observed & BIT(MRSCOPE_REG_PIN))	/* a driver that pins itself */
+		expected |= UMEM_STAGES & ~BIT(MRSCOPE_REG_ACCOUNT);
 
 	for (s = MRSCOPE_REG_PREPARE; s < MRSCOPE_REG_UNWIND; s++)
 		if (expected & ~r->observed & BIT(s) && mrs_reg_stage_armed(s))
