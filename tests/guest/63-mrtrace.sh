@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# long: bookworm sid
 # vm: --timeout 600
 # mrtrace chooses the form, says in one sentence what is missing, runs a script
 # during a command, and leaves nothing attached.
