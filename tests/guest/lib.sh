@@ -18,8 +18,8 @@ trap tidy EXIT
 test_count=0
 test_failures=0
 background=()
-name=${0##*/}
-echo "<6>mrscope test: begin $name" >/dev/kmsg
+test_name=${0##*/}
+echo "<6>mrscope test: begin $test_name" >/dev/kmsg
 
 # Runs at the end, however it comes.
 tidy() {
@@ -88,7 +88,7 @@ skip_all() { # REASON
 # in the log, all of the log. That memory was short is no complaint, though it
 # comes with a call trace.
 complaints() {
-	dmesg | awk -v begin="mrscope test: begin $name" '
+	dmesg | awk -v begin="mrscope test: begin $test_name" '
 		index($0, begin) { text = ""; next }
 		/vmalloc error:|page allocation failure:/ { shortage = 1 }
 		shortage { if (/<\/TASK>/) shortage = 0; next }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
-// The device and memory that the test programs work with. What goes wrong here
-// is no test result, so it ends the program.
+// The device and memory that the test programs work with: the device is the
+// first one, or what MR_DEVICE names. What goes wrong here is no test result, so
+// it ends the program.
 
 #ifndef TESTS_GUEST_DEVICE_H_
 #define TESTS_GUEST_DEVICE_H_
@@ -28,7 +29,8 @@ struct Device {
   mrscope::ProtectionDomain pd;
 
   static mrscope::Context Open() {
-    auto context = mrscope::Context::Open("");
+    const char* name = std::getenv("MR_DEVICE");  // NOLINT(concurrency-mt-unsafe)
+    auto context = mrscope::Context::Open(name == nullptr ? "" : name);
     if (!context) Die(context.error().message);
     return *std::move(context);
   }

@@ -6,6 +6,7 @@
 // Usage: mr_fail N insmod FILE [PARAMETERS]
 //        mr_fail N write FILE TEXT
 //        mr_fail N reg LENGTH        of touched memory; deregistered again
+//        mr_fail N make cq|qp        destroyed again
 // The Nth allocation of the call fails. Prints two words: "injected", or "none"
 // where the call made fewer than N, and its errno by name, or 0.
 
@@ -78,6 +79,38 @@ void RunReg(const std::string& nth, const std::string& length) {
   if (registration && registration->Deregister() != 0) Die("cannot deregister");
 }
 
+void RunMakeCq(const std::string& nth) {
+  const Device device;
+  ibv_cq* cq = nullptr;
+  Run(nth, [&] {
+    cq = ibv_create_cq(device.context.get(), 64, nullptr, nullptr, 0);
+    return cq == nullptr ? errno : 0;
+  });
+  if (cq != nullptr && ibv_destroy_cq(cq) != 0) Die("cannot destroy");
+}
+
+void RunMakeQp(const std::string& nth) {
+  const Device device;
+  ibv_cq* cq = ibv_create_cq(device.context.get(), 64, nullptr, nullptr, 0);
+  if (cq == nullptr) Die("no CQ");
+  ibv_qp_init_attr init{};
+  init.send_cq = cq;
+  init.recv_cq = cq;
+  init.qp_type = IBV_QPT_RC;
+  init.cap = {.max_send_wr = 16,
+              .max_recv_wr = 16,
+              .max_send_sge = 4,
+              .max_recv_sge = 4,
+              .max_inline_data = 64};
+  ibv_qp* qp = nullptr;
+  Run(nth, [&] {
+    qp = ibv_create_qp(device.pd.get(), &init);
+    return qp == nullptr ? errno : 0;
+  });
+  if (qp != nullptr && ibv_destroy_qp(qp) != 0) Die("cannot destroy");
+  if (ibv_destroy_cq(cq) != 0) Die("cannot destroy");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -89,8 +122,12 @@ int main(int argc, char** argv) {
     RunWrite(words[0], words[2], words[3]);
   } else if (what == "reg" && words.size() == 3) {
     RunReg(words[0], words[2]);
+  } else if (what == "make" && words[2] == "cq") {
+    RunMakeCq(words[0]);
+  } else if (what == "make" && words[2] == "qp") {
+    RunMakeQp(words[0]);
   } else {
-    Die("usage: mr_fail N insmod FILE [PARAMETERS] | write FILE TEXT | reg LENGTH");
+    Die("usage: mr_fail N insmod FILE [PARAMETERS] | write FILE TEXT | reg LENGTH | make cq|qp");
   }
   return 0;
 }

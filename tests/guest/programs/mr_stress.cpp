@@ -31,7 +31,6 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -41,6 +40,7 @@
 #include "mrscope/buffer.h"
 #include "mrscope/file.h"
 #include "options.h"
+#include "random.h"
 #include "registration.h"
 
 namespace {
@@ -99,16 +99,6 @@ struct Plan {
 };
 
 // ---- memory ----
-
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : engine_(seed) {}
-  std::uint64_t Below(std::uint64_t limit) { return engine_() % limit; }
-  bool Percent(std::uint64_t percent) { return Below(100) < percent; }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 struct Memory {
   std::optional<mrscope::Buffer> buffer;

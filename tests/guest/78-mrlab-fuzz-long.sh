@@ -1,0 +1,7 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# The same with 300,000 commands.
+# long
+# vm: --iommu strict --mem 3G --timeout 1200
+# kernels: debug
+exec "$(dirname "$0")/78-mrlab-fuzz.sh" 300000

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// Processes that use a lab device in all ways at once, check every byte, fork,
+// and are killed in the middle of it, for a while, by chance.
+//
+// Usage: lab_stress [--seconds N] [--seed N] [--workers N] [--no-kills]
+//        lab_stress --replay SEED
+//   --workers N   processes at a time; one that ends is followed by another
+//   --no-kills    all of them end well, and have undone what they did
+//   --replay SEED one process, of the seed that a failure has told
+// Ends early, and well, on SIGTERM. Prints what was done as "NAME NUMBER" lines
+// (lab_counts.h). Exit status 1: a process found a byte or a status that is not
+// what it must be, or died of what nobody sent.
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cinttypes>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "device.h"
+#include "lab_counts.h"
+#include "lab_worker.h"
+#include "options.h"
+#include "random.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::atomic<bool> stop{false};
+
+[[noreturn]] void RunWorker(std::uint64_t seed, Counter& steps) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  auto context = mrscope::Context::Open("mrlab0");
+  if (!context) Die(context.error().message);
+  {
+    Worker worker(context->get(), seed);
+    for (; !stop; ++steps) worker.Step();
+  }
+  std::fflush(nullptr);
+  _exit(0);
+}
+
+class Stress {
+ public:
+  Stress(std::uint64_t seed, std::size_t workers, bool kills)
+      : random_(seed), slots_(workers), kills_(kills) {}
+
+  bool Run(std::chrono::seconds time) {
+    const auto until = Clock::now() + time;
+    for (Slot& slot : slots_) Fill(slot);
+    while (!stop && good_ && Clock::now() < until) {
+      for (Slot& slot : slots_)
+        if (kills_ && !slot.killed && StepsOf(slot) >= slot.life) Kill(slot);
+      while (Reap(WNOHANG))
+        for (Slot& slot : slots_)
+          if (slot.pid == 0) Fill(slot);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    for (const Slot& slot : slots_)
+      if (slot.pid != 0) kill(slot.pid, SIGTERM);
+    // Orphans come to us: when none is left, all files are closed.
+    while (Reap(0)) {
+    }
+    return good_;
+  }
+
+ private:
+  struct Slot {
+    pid_t pid = 0;
+    bool killed = false;
+    std::uint64_t life = 0;
+  };
+
+  Counter& StepsOf(const Slot& slot) {
+    return shared->steps[static_cast<std::size_t>(&slot - slots_.data())];
+  }
+
+  void Fill(Slot& slot) {
+    const std::uint64_t seed = random_.Below(1'000'000'000);
+    slot.killed = false;
+    slot.life = random_.Below(250);
+    StepsOf(slot) = 0;
+    slot.pid = fork();
+    if (slot.pid < 0) Die("cannot fork");
+    if (slot.pid == 0) RunWorker(seed, StepsOf(slot));
+    Count(Did::kProcess);
+  }
+
+  void Kill(Slot& slot) {
+    kill(slot.pid, SIGKILL);
+    slot.killed = true;
+    Count(Did::kKilled);
+  }
+
+  // Whether there was somebody to reap.
+  bool Reap(int flags) {
+    int status = 0;
+    const pid_t pid = waitpid(-1, &status, flags);
+    if (pid <= 0) return pid < 0 && errno == EINTR;
+    for (Slot& slot : slots_) {
+      if (slot.pid != pid) continue;
+      slot.pid = 0;
+      if (WIFEXITED(status) ? WEXITSTATUS(status) == 0 : slot.killed) continue;
+      std::fprintf(stderr, "process %d ended with status %#x\n", pid, status);
+      good_ = false;
+    }
+    return true;
+  }
+
+  Random random_;
+  std::vector<Slot> slots_;
+  bool kills_;
+  bool good_ = true;
+};
+
+Shared* Share() {
+  void* memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) Die("cannot map memory");
+  return new (memory) Shared;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options({argv, static_cast<std::size_t>(argc)}, {{"--seconds", "10"},
+                                                                 {"--seed", "1"},
+                                                                 {"--workers", "8"},
+                                                                 {"--no-kills", ""},
+                                                                 {"--replay", "no"}});
+  struct sigaction action {};
+  action.sa_handler = [](int) { stop = true; };
+  sigaction(SIGTERM, &action, nullptr);
+  shared = Share();
+  if (options.Text("--replay") != "no") RunWorker(options.Number("--replay"), shared->steps[0]);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const std::uint64_t workers = std::min(options.Number("--workers"), std::uint64_t{kMostWorkers});
+  Stress stress(options.Number("--seed"), workers, !options.Flag("--no-kills"));
+  const bool good = stress.Run(std::chrono::seconds(options.Number("--seconds")));
+  for (std::size_t i = 0; i < kCounts; ++i)
+    std::printf("%s %" PRIu64 "\n", kCountNames[i], shared->counts[i].load());
+  return good ? 0 : 1;
+}
