@@ -51,7 +51,7 @@ stress:
 	@tests/stress $(MINUTES) $(SEED) $(GUESTS) $(SUITE)
 
 bench:
-	@tests/bench/run
+	@tests/bench/run && tests/bench/transfers
 
 kmod:
 	@tools/build-kmod $(BUILD)/kmod $(KDIR) OFED=$(OFED)
