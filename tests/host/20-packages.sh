@@ -83,7 +83,8 @@ install_and_uninstall() { # SUITE
 	for file in "lib/modules/$kernel/updates/mrscope/mrscope.ko" usr/local/bin/mr_probe \
 		usr/local/include/mrscope/explain.h usr/local/share/man/man1/mr_probe.1 \
 		usr/local/share/bash-completion/completions/mr_probe \
-		usr/local/bin/mrtrace usr/local/share/mrscope/tracing/mr_stages.bt \
+		usr/local/lib/libibverbs/libmrlab-rdmav34.so usr/local/include/mrlabdv.h \
+		etc/libibverbs.d/mrlab.driver usr/local/bin/mrtrace usr/local/share/mrscope/tracing/mr_stages.bt \
 		usr/local/share/mrscope/tracing/plain/mr_stages.bt; do
 		[ -s "$root/$file" ]
 		result "installs $file"
