@@ -59,6 +59,7 @@ nothing_left() {
 # ---- all end well ----
 
 stress --no-kills --seconds $((seconds / 4))
+at_least "  there were registrations" 1 "$(did reg)"
 is "  each registration is recorded" $(($(did reg) + $(did rereg_in_place) + $(did rereg_anew))) \
 	"$(records mr_reg)"
 is "  and each deregistration, of what was replaced too" $(($(did dereg) + $(did rereg_anew))) \
