@@ -41,10 +41,15 @@ is "status says what is closed" "integrity reduced" \
 	"$(check_of lockdown detail | tr -d '"') $(check_of lockdown result | tr -d '"')"
 
 echo confidentiality >/sys/kernel/security/lockdown
-run mr_probe explain --size 4K --count 1
-is "under lockdown (confidentiality) explain cannot" 3 "$ended"
-is "and says so in one sentence" 1 "$(wc -l <"$tmp/err")"
-like "which names it" 'lockdown' "$(cat "$tmp/err")"
+for level in module bpf; do
+	run mr_probe explain --size 4K --count 1 --level $level
+	is "under lockdown (confidentiality) explain cannot by $level" 3 "$ended"
+	is "and says so in one sentence" 1 "$(wc -l <"$tmp/err")"
+	like "which names it" 'lockdown' "$(cat "$tmp/err")"
+done
+run mr_probe explain --size 4K --count 1 --json "$tmp/report.json"
+is "the caller's time is left" "0 user" "$ended $(mr_json "$tmp/report.json" level)"
+like "with the reason" 'lockdown' "$(mr_json "$tmp/report.json" level_reason)"
 
 unload
 run insmod "$module"

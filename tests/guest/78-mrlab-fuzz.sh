@@ -6,7 +6,7 @@
 #
 # Usage: 78-mrlab-fuzz.sh [COMMANDS [SEED]]
 # vm: --iommu strict --mem 3G --timeout 300
-# kernels: debug
+# long: bookworm sid
 # shellcheck source=tests/guest/lib.sh
 . "$(dirname "$0")/lib.sh"
 

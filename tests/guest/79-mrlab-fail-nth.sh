@@ -3,7 +3,7 @@
 # One allocation after another fails while mrlab0 registers memory or makes a
 # completion queue or a queue pair: that is refused with ENOMEM, and nothing is
 # left of it.
-# kernels: debug
+# long: bookworm sid
 # vm: --iommu strict --timeout 600
 # shellcheck source=tests/guest/lib.sh
 . "$(dirname "$0")/lib.sh"
