@@ -54,7 +54,7 @@ bench:
 	@tests/bench/run && tests/bench/transfers
 
 kmod:
-	@tools/build-kmod $(BUILD)/kmod $(KDIR) OFED=$(OFED)
+	@tools/build-kmod "$(BUILD)/kmod" "$(KDIR)" "OFED=$(OFED)"
 
 userspace:
 	@tools/build-userspace $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)

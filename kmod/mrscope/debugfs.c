@@ -29,7 +29,7 @@ static int mrs_status_show(struct seq_file *m, void *unused)
 	seq_printf(m, "lost %llu\n", mrs_context_lost() + mrs_roots_missed());
 	seq_printf(m, "contexts %u %u\n", mrs_context_in_flight(),
 		   mrs_context_capacity());
-	seq_printf(m, "filter_tgid %u\n", mrs_filter.tgid);
+	seq_printf(m, "filter_tgid %llu\n", mrs_filter.tgid);
 	seq_printf(m, "filter_min_ns %llu\n", mrs_filter.min_ns);
 	seq_printf(m, "filter_device %s\n", mrs_filter.device[0] ?
 		   mrs_filter.device : "-");
@@ -141,19 +141,45 @@ static ssize_t mrs_switch_read(struct file *file, char __user *buf,
 	return simple_read_from_buffer(buf, len, pos, text, sizeof(text));
 }
 
-/* 0 or 1, and nothing that merely begins like a word for them. */
-static int mrs_bool_from_user(const char __user *buf, size_t len, bool *value)
+/* More than all names of boundaries. */
+#define MRS_MOST_TEXT	512
+
+/* What was written, whole: nothing cut off, nor hidden behind a zero byte. */
+static char *mrs_text_from_user(const char __user *buf, size_t len)
 {
-	u8 number;
+	char *text;
+
+	if (len > MRS_MOST_TEXT)
+		return ERR_PTR(-EINVAL);
+	text = memdup_user_nul(buf, len);
+	if (!IS_ERR(text) && strlen(text) != len) {
+		kfree(text);
+		return ERR_PTR(-EINVAL);
+	}
+	return text;
+}
+
+static int mrs_number_from_user(const char __user *buf, size_t len, u64 most,
+				u64 *value)
+{
+	char *text = mrs_text_from_user(buf, len);
 	int err;
 
-	err = kstrtou8_from_user(buf, len, 10, &number);
-	if (err == -EFAULT)
-		return err;
-	if (err || number > 1)
-		return -EINVAL;
-	*value = number;
-	return 0;
+	if (IS_ERR(text))
+		return PTR_ERR(text);
+	err = kstrtou64(text, 10, value);
+	kfree(text);
+	return err || *value > most ? -EINVAL : 0;
+}
+
+static int mrs_bool_from_user(const char __user *buf, size_t len, bool *value)
+{
+	u64 number;
+	int err = mrs_number_from_user(buf, len, 1, &number);
+
+	if (!err)
+		*value = number;
+	return err;
 }
 
 static ssize_t mrs_switch_write(struct file *file, const char __user *buf,
@@ -209,9 +235,7 @@ static ssize_t mrs_disarm_write(struct file *file, const char __user *buf,
 	ssize_t ret = len;
 	int b;
 
-	if (len > 512)
-		return -EINVAL;
-	text = memdup_user_nul(buf, len);
+	text = mrs_text_from_user(buf, len);
 	if (IS_ERR(text))
 		return PTR_ERR(text);
 	rest = text;
@@ -279,15 +303,12 @@ static ssize_t mrs_device_filter_write(struct file *file,
 				       const char __user *buf, size_t len,
 				       loff_t *pos)
 {
-	char text[IB_DEVICE_NAME_MAX];
+	char *text = mrs_text_from_user(buf, len);
 	ssize_t ret = len;
 	char *name;
 
-	if (len >= sizeof(text))
-		return -EINVAL;
-	if (copy_from_user(text, buf, len))
-		return -EFAULT;
-	text[len] = 0;
+	if (IS_ERR(text))
+		return PTR_ERR(text);
 	name = strim(text);
 	mutex_lock(&mrs_lock);
 	/* A wrong name would silently leave everything out. */
@@ -296,6 +317,7 @@ static ssize_t mrs_device_filter_write(struct file *file,
 	else
 		strscpy(mrs_filter.device, name, sizeof(mrs_filter.device));
 	mutex_unlock(&mrs_lock);
+	kfree(text);
 	return ret;
 }
 
@@ -306,6 +328,45 @@ static const struct file_operations mrs_device_filter_fops = {
 	.llseek = seq_lseek,
 	.release = single_release,
 	.write = mrs_device_filter_write,
+};
+
+/* A number, and the largest that makes sense. */
+struct mrs_number {
+	u64 *value;
+	u64 most;
+};
+
+static struct mrs_number mrs_filter_tgid = { &mrs_filter.tgid, S32_MAX };
+static struct mrs_number mrs_filter_min_ns = { &mrs_filter.min_ns, U64_MAX };
+
+static ssize_t mrs_number_read(struct file *file, char __user *buf, size_t len,
+			       loff_t *pos)
+{
+	const struct mrs_number *number = file->private_data;
+	char text[24];
+	int n = scnprintf(text, sizeof(text), "%llu\n", READ_ONCE(*number->value));
+
+	return simple_read_from_buffer(buf, len, pos, text, n);
+}
+
+static ssize_t mrs_number_write(struct file *file, const char __user *buf,
+				size_t len, loff_t *pos)
+{
+	const struct mrs_number *number = file->private_data;
+	u64 value;
+	int err = mrs_number_from_user(buf, len, number->most, &value);
+
+	if (err)
+		return err;
+	WRITE_ONCE(*number->value, value);
+	return len;
+}
+
+static const struct file_operations mrs_number_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.read = mrs_number_read,
+	.write = mrs_number_write,
 };
 
 int mrs_debugfs_init(void)
@@ -328,8 +389,10 @@ int mrs_debugfs_init(void)
 			    &mrs_switch_fops);
 	debugfs_create_file("disarm", 0600, mrs_dir, NULL, &mrs_disarm_fops);
 	debugfs_create_file("reset", 0200, mrs_dir, NULL, &mrs_reset_fops);
-	debugfs_create_u32("filter_tgid", 0600, mrs_dir, &mrs_filter.tgid);
-	debugfs_create_u64("filter_min_ns", 0600, mrs_dir, &mrs_filter.min_ns);
+	debugfs_create_file("filter_tgid", 0600, mrs_dir, &mrs_filter_tgid,
+			    &mrs_number_fops);
+	debugfs_create_file("filter_min_ns", 0600, mrs_dir, &mrs_filter_min_ns,
+			    &mrs_number_fops);
 	debugfs_create_file("filter_device", 0600, mrs_dir, NULL,
 			    &mrs_device_filter_fops);
 	return 0;

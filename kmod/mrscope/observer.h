@@ -418,7 +418,7 @@ const char *mrs_stage_name(u32 op, u32 stage);
 u32 mrs_stage_count(u32 op);
 
 struct mrs_filter {
-	u32 tgid;		/* 0: any */
+	u64 tgid;		/* 0: any */
 	u64 min_ns;
 	char device[IB_DEVICE_NAME_MAX];	/* "": any */
 };

@@ -74,6 +74,18 @@ check "disarm refuses a list with one unknown" refused disarm pin,nonsense
 check "disarm refuses what is too long" refused disarm "$(printf 'pin,%.0s' $(seq 200))"
 check "filter_tgid refuses a word" refused filter_tgid abc
 check "filter_min_ns refuses a word" refused filter_min_ns abc
+check "filter_tgid refuses what no process has" refused filter_tgid 4294967296
+# Nothing is cut off, or hidden behind a zero byte.
+hidden() { # FILE TEXT: as printf has it
+	# shellcheck disable=SC2059  # the text is a format
+	! printf "$2" >"$debugfs/$1" 2>/dev/null
+}
+for file in enabled deep reset filter_tgid filter_min_ns; do
+	check "$file refuses what follows a number" refused $file 00000000000000000000000001garbage
+	check "$file refuses what follows a zero byte" hidden $file '1\0garbage'
+done
+check "disarm refuses what follows a zero byte" hidden disarm 'pin\0nonsense'
+check "filter_device refuses what follows a zero byte" hidden filter_device 'rxe0\0junk'
 all_refuse() {
 	local file mode
 	while read -r file mode; do

@@ -83,7 +83,10 @@ Check CheckBoundary(const BoundaryStatus& boundary) {
   }
   const std::string breaks = "the stages it separates are null or merged with their neighbours";
   if (boundary.reason.find("deep mode") != std::string::npos) {
-    return Reduced(name, detail, "the pin's slow path and migrations are not told apart",
+    const bool unmap = name.find("unmap") != std::string::npos;
+    return Reduced(name, detail,
+                   unmap ? "unmapping and unpinning are not told apart"
+                         : "the pin's slow path and migrations are not told apart",
                    "echo 1 > /sys/kernel/debug/mrscope/deep, which costs more for each probe");
   }
   if (boundary.reason.find("disarm") != std::string::npos) {
