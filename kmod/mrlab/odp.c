@@ -97,9 +97,12 @@ static int mrlab_odp_page_in(struct mrlab_mr *mr, u64 user, u64 length,
 	size_t index = (user - ib_umem_start(odp)) >> odp->page_shift;
 	int pages, i, in = 0;
 
-	pages = ib_umem_odp_map_dma_and_lock(odp, user, length,
-					     write ? MRLAB_ODP_WRITE : MRLAB_ODP_READ,
-					     fault);
+	/* A change of the owner's memory, as by fork, may outlast the core's patience. */
+	do {
+		pages = ib_umem_odp_map_dma_and_lock(odp, user, length,
+						     write ? MRLAB_ODP_WRITE : MRLAB_ODP_READ,
+						     fault);
+	} while (pages == -EBUSY && !fatal_signal_pending(current));
 	if (pages < 0)
 		return pages;
 	for (i = 0; i < pages; i++) {
