@@ -7,6 +7,8 @@
 //        lab_stress --replay SEED
 //   --workers N   processes at a time; one that ends is followed by another
 //   --no-kills    all of them end well, and have undone what they did
+//   --one-mapping no page is mapped for the device twice, for kernels that check
+//                 the use of the DMA API (lab_worker.h)
 //   --replay SEED one process, of the seed that a failure has told
 // Ends early, and well, on SIGTERM. Prints what was done as "NAME NUMBER" lines
 // (lab_counts.h). Exit status 1: a process found a byte or a status that is not
@@ -41,12 +43,12 @@ using Clock = std::chrono::steady_clock;
 
 std::atomic<bool> stop{false};
 
-[[noreturn]] void RunWorker(std::uint64_t seed, Counter& steps) {
+[[noreturn]] void RunWorker(std::uint64_t seed, bool one_mapping, Counter& steps) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   auto context = mrscope::Context::Open("mrlab0");
   if (!context) Die(context.error().message);
   {
-    Worker worker(context->get(), seed);
+    Worker worker(context->get(), seed, one_mapping);
     for (; !stop; ++steps) worker.Step();
   }
   std::fflush(nullptr);
@@ -55,8 +57,8 @@ std::atomic<bool> stop{false};
 
 class Stress {
  public:
-  Stress(std::uint64_t seed, std::size_t workers, bool kills)
-      : random_(seed), slots_(workers), kills_(kills) {}
+  Stress(std::uint64_t seed, std::size_t workers, bool kills, bool one_mapping)
+      : random_(seed), slots_(workers), kills_(kills), one_mapping_(one_mapping) {}
 
   bool Run(std::chrono::seconds time) {
     const auto until = Clock::now() + time;
@@ -95,7 +97,7 @@ class Stress {
     StepsOf(slot) = 0;
     slot.pid = fork();
     if (slot.pid < 0) Die("cannot fork");
-    if (slot.pid == 0) RunWorker(seed, StepsOf(slot));
+    if (slot.pid == 0) RunWorker(seed, one_mapping_, StepsOf(slot));
     Count(Did::kProcess);
   }
 
@@ -123,6 +125,7 @@ class Stress {
   Random random_;
   std::vector<Slot> slots_;
   bool kills_;
+  bool one_mapping_;
   bool good_ = true;
 };
 
@@ -140,15 +143,18 @@ int main(int argc, char** argv) {
                                                                  {"--seed", "1"},
                                                                  {"--workers", "8"},
                                                                  {"--no-kills", ""},
+                                                                 {"--one-mapping", ""},
                                                                  {"--replay", "no"}});
   struct sigaction action {};
   action.sa_handler = [](int) { stop = true; };
   sigaction(SIGTERM, &action, nullptr);
   shared = Share();
-  if (options.Text("--replay") != "no") RunWorker(options.Number("--replay"), shared->steps[0]);
+  const bool one_mapping = options.Flag("--one-mapping");
+  if (options.Text("--replay") != "no")
+    RunWorker(options.Number("--replay"), one_mapping, shared->steps[0]);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const std::uint64_t workers = std::min(options.Number("--workers"), std::uint64_t{kMostWorkers});
-  Stress stress(options.Number("--seed"), workers, !options.Flag("--no-kills"));
+  Stress stress(options.Number("--seed"), workers, !options.Flag("--no-kills"), one_mapping);
   const bool good = stress.Run(std::chrono::seconds(options.Number("--seconds")));
   for (std::size_t i = 0; i < kCounts; ++i)
     std::printf("%s %" PRIu64 "\n", kCountNames[i], shared->counts[i].load());

@@ -85,7 +85,8 @@ Worker::Link::Link(ibv_context* context, ibv_qp_type type)
                      .max_inline = kMostInline,
                      .reads = 4}) {}
 
-Worker::Worker(ibv_context* context, std::uint64_t seed) : seed_(seed), random_(seed) {
+Worker::Worker(ibv_context* context, std::uint64_t seed, bool one_mapping)
+    : seed_(seed), one_mapping_(one_mapping), random_(seed) {
   for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC})
     links_.push_back(std::make_unique<Link>(context, type));
 }
@@ -203,15 +204,13 @@ void Worker::AddRegion(Link& link, std::size_t side) {
   auto& regions = link.regions[side];
   if (regions.size() == kMostRegions) regions.erase(regions.begin());
   const auto kind = random_.Of(kBlocks);
-  // Now and then two regions of the same memory. Not on demand: the kernel's
-  // ib_umem_odp_map_dma_and_lock() would map a page twice, of which kernels that
-  // check the use of the DMA API complain.
+  // Now and then two regions of the same memory.
   const bool shares = !regions.empty() && random_.Percent(25) &&
-                      regions.back()->block().kind() != Block::Kind::kOnDemand;
+                      !(one_mapping_ && regions.back()->block().kind() == Block::Kind::kOnDemand);
   auto block = shares ? regions.back()->shared_block() : Block::Create(kind, random_);
   unsigned access = random_.Of(kRights);
   if (block->kind() == Block::Kind::kOnDemand) access |= IBV_ACCESS_ON_DEMAND;
-  regions.push_back(NewRegion(link.side(side).pd(), std::move(block), access));
+  regions.push_back(NewRegion(link.side(side).pd(), std::move(block), Permit(access)));
 }
 
 void Worker::RemoveRegion() {
@@ -231,7 +230,7 @@ void Worker::ChangeRegion() {
   Region& region = *regions[at];
   switch (random_.Below(3)) {
     case 0:
-      region.ChangeAccess(random_.Of(kRights) | (region.access() & kKindOfRegion));
+      region.ChangeAccess(Permit(random_.Of(kRights) | (region.access() & kKindOfRegion)));
       break;
     case 1:
       // To the other side, with all of its memory.
@@ -263,7 +262,8 @@ void Worker::Discard() {
 void Worker::Prefetch() {
   ForEachRegion([this](Region& region, ibv_pd* pd) {
     if ((region.access() & IBV_ACCESS_ON_DEMAND) == 0) return;
-    const bool write = region.Allows(IBV_ACCESS_LOCAL_WRITE) && random_.Percent(50);
+    const bool write =
+        region.Allows(IBV_ACCESS_LOCAL_WRITE) && (random_.Percent(50) || one_mapping_);
     ibv_sge sge = SomeOf(region, region.length()).Sge();
     if (ibv_advise_mr(pd,
                       write ? IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE : IBV_ADVISE_MR_ADVICE_PREFETCH,

@@ -23,7 +23,11 @@
 
 class Worker {
  public:
-  Worker(ibv_context* context, std::uint64_t seed);
+  // With one_mapping no page is mapped for the device twice: the kernel's
+  // ib_umem_odp_map_dma_and_lock() does that with what regions on demand share,
+  // the page of zeros included, and kernels that check the use of the DMA API
+  // complain of it.
+  Worker(ibv_context* context, std::uint64_t seed, bool one_mapping);
   // What is wrong ends the process: it prints the seed and the step.
   void Step();
 
@@ -97,10 +101,16 @@ class Worker {
   void VerifyAll();
   void ForEachRegion(const std::function<void(Region&, ibv_pd*)>& what);
   std::size_t SomeLength(std::size_t most);
+  // What is on demand and may be written has pages of its own.
+  unsigned Permit(unsigned access) const {
+    const bool on_demand = (access & IBV_ACCESS_ON_DEMAND) != 0;
+    return one_mapping_ && on_demand ? access | unsigned{IBV_ACCESS_LOCAL_WRITE} : access;
+  }
   Link& SomeLink() { return *random_.Of(links_); }
   [[noreturn]] void Wrong(const std::string& what) const;
 
   std::uint64_t seed_;
+  bool one_mapping_;
   std::uint64_t step_ = 0;
   Random random_;
   std::vector<std::unique_ptr<Link>> links_;
