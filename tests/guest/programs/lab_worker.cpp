@@ -262,8 +262,9 @@ void Worker::Discard() {
 void Worker::Prefetch() {
   ForEachRegion([this](Region& region, ibv_pd* pd) {
     if ((region.access() & IBV_ACCESS_ON_DEMAND) == 0) return;
+    // The rights of one that is invalidated count, too.
     const bool write =
-        region.Allows(IBV_ACCESS_LOCAL_WRITE) && (random_.Percent(50) || one_mapping_);
+        one_mapping_ || (region.Allows(IBV_ACCESS_LOCAL_WRITE) && random_.Percent(50));
     ibv_sge sge = SomeOf(region, region.length()).Sge();
     if (ibv_advise_mr(pd,
                       write ? IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE : IBV_ADVISE_MR_ADVICE_PREFETCH,
