@@ -20,9 +20,9 @@
  */
 struct mrs_destroy_note {
 	struct task_struct *task;
-	const struct ib_uobject *uobj;
+	const void *object;
 	unsigned long switches;
-	u64 time;
+	u64 time;		/* 0: not known */
 	u64 syscall;		/* 0: not known */
 	u32 entry;
 };
@@ -45,20 +45,38 @@ static u32 mrs_destroy_reason(enum rdma_remove_reason reason,
 	}
 }
 
-/* uverbs_destroy_uobject(uobj, reason, attrs) */
-static void mrs_destroy_entry(struct mrs_probe *p, struct mrs_frame *f,
-			      u64 now, struct mrs_args args)
+static struct mrs_destroy_note *mrs_destroy_mark(const void *object, u32 entry)
 {
 	struct mrs_destroy_note *n = this_cpu_ptr(&mrs_destroy_note);
 
 	n->task = current;
+	n->object = object;
 	n->switches = mrs_switches();
+	n->time = 0;
+	n->syscall = 0;
+	n->entry = entry;
+	return n;
+}
+
+/* uverbs_destroy_uobject(uobj, reason, attrs) */
+static void mrs_destroy_entry(struct mrs_probe *p, struct mrs_frame *f,
+			      u64 now, struct mrs_args args)
+{
+	const struct ib_uobject *uobj = (void *)mrs_argument(args, 0);
+	struct mrs_destroy_note *n;
+
+	n = mrs_destroy_mark(uobj->object,
+			     mrs_destroy_reason(mrs_argument(args, 1),
+						(void *)mrs_argument(args, 2)));
 	n->time = now;
-	n->uobj = (void *)mrs_argument(args, 0);
-	n->entry = mrs_destroy_reason(mrs_argument(args, 1),
-				      (void *)mrs_argument(args, 2));
-	n->syscall = n->entry == MRSCOPE_ENTRY_IOCTL ?
-		     mrs_syscall_entry() : 0;
+	if (n->entry == MRSCOPE_ENTRY_IOCTL)
+		n->syscall = mrs_syscall_entry();
+}
+
+/* A registration has failed with its MR made: it is undone without that call. */
+void mrs_dereg_expect_abort(const void *mr)
+{
+	mrs_destroy_mark(mr, MRSCOPE_ENTRY_ABORT);
 }
 
 static void mrs_know_owner(struct mrs_record *r, const struct ib_mr *mr)
@@ -105,16 +123,17 @@ static int mrs_dereg_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 	 * re-registration, the core leaves the other's there, which is freed.
 	 */
 	noted = n->task == current && n->switches == mrs_switches() &&
-		n->uobj && n->uobj->object == mr;
-	if (noted) {
-		start = n->time;
+		n->object == mr;
+	if (noted)
 		entry = n->entry;
-	} else if (!mr->uobject) {
+	else if (!mr->uobject)
 		entry = MRSCOPE_ENTRY_KERNEL;
-	} else if (mrs_in_registration()) {
-		/* Not committed: it is undone without that function. */
-		entry = MRSCOPE_ENTRY_ABORT;
-	}
+	else if (mrs_in_registration())
+		entry = MRSCOPE_ENTRY_ABORT;	/* not committed */
+
+	noted = noted && n->time;
+	if (noted)
+		start = n->time;
 
 	f = mrs_frame_begin(MRSCOPE_OP_DEREG, entry, MRSCOPE_DEREG_UVERBS, start);
 	if (!f)

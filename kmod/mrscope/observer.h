@@ -252,6 +252,7 @@ struct mrs_frame {
 	unsigned long nivcsw;
 	void *sgt;		/* between DMA mapping entry and return */
 	void *attrs;		/* uverbs_attr_bundle, while inside the root */
+	const void *mr;		/* once it is made; not to be followed later */
 	u32 rereg_flags;
 	u32 n_entry;		/* probes hit, for the cost */
 	u32 n_pair;
@@ -501,6 +502,7 @@ int mrs_reg_root_return(struct kretprobe_instance *ri, struct pt_regs *regs);
 mrs_entry_handler_t mrs_umem_entry;
 mrs_entry_handler_t mrs_reg_driver_entry;
 mrs_entry_handler_t mrs_dereg_driver_entry;
+void mrs_dereg_expect_abort(const void *mr);
 mrs_entry_handler_t mrs_rereg_driver_entry;
 mrs_entry_handler_t mrs_dmabuf_driver_entry;
 mrs_entry_handler_t mrs_table_entry;

@@ -123,6 +123,8 @@ int mrs_reg_root_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	if (f->attrs && ret && !f->driver_seen)
 		mrs_read_request(p, f);
 	f->attrs = NULL;
+	if (ret && f->mr && f->rec.op == MRSCOPE_OP_REG)
+		mrs_dereg_expect_abort(f->mr);
 
 	if (!ret && f->rec.op != MRSCOPE_OP_REREG &&
 	    p->entry != MRSCOPE_ENTRY_KERNEL) {
@@ -517,6 +519,7 @@ static void mrs_finish_entry(struct mrs_probe *p, struct mrs_frame *f, u64 now,
 
 	res = (void *)mrs_argument(args, 0);
 	mr = container_of(res, struct ib_mr, res);
+	f->mr = mr;
 	f->rec.lkey = mr->lkey;
 	f->rec.rkey = mr->rkey;
 	f->rec.flags |= MRSCOPE_F_LKEY;

@@ -53,6 +53,8 @@ arming_fails() { # DISTANCE: an expression of n
 		echo 0 >"$debugfs/enabled"
 		how=$(mr_fail $n write "$debugfs/enabled" 1)
 		[ "$how" = "none 0" ] && break
+		# Not even the word was taken: nothing has changed.
+		[ "$how $(status_of enabled)" = "injected ENOMEM 0" ] && continue
 		lacking=$(unarmed | sed '/on request/d')
 		[ -z "$lacking" ] || partly+=" $n"
 		! grep -v 'no memory' <<<"$lacking" | grep -q . || odd+="$n: $how: $lacking"$'\n'

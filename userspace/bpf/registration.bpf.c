@@ -59,7 +59,7 @@ static struct note {
 	u64 ioctl_ns;		/* an ioctl on a uverbs file */
 	u64 destroy_ns;		/* a uobject was destroyed */
 	u64 destroy_ioctl_ns;
-	void *destroyed;
+	void *destroyed;	/* its object */
 	u32 destroy_entry;
 } notes[SLOTS];
 
@@ -336,8 +336,6 @@ static __always_inline int root_call(struct uverbs_attr_bundle *attrs, u32 op)
 	if (!s)
 		return 0;
 	f = begin(s, op, entry, MRSCOPE_REG_UVERBS, now);
-	if (!f)
-		return 0;
 	f->attrs = attrs;
 	if (entry == MRSCOPE_ENTRY_IOCTL && n->ioctl_tid == tid) {
 		f->op.start_ns = n->ioctl_ns;
@@ -666,7 +664,7 @@ int BPF_PROG(destroy, struct ib_uobject *uobj, int reason, struct uverbs_attr_bu
 
 	s->destroy_tid = tid;
 	s->destroy_ns = bpf_ktime_get_ns();
-	s->destroyed = uobj;
+	s->destroyed = uobj->object;
 	s->destroy_ioctl_ns = 0;
 	if (reason == VALUE(rdma_remove_reason, RDMA_REMOVE_DESTROY)) {
 		s->destroy_entry = MRSCOPE_ENTRY_WRITE;
@@ -703,7 +701,8 @@ int BPF_PROG(dereg_call, struct ib_mr *mr)
 	n = note_of(tid);
 	if (!s)
 		return 0;
-	noted = n->destroy_tid == tid && n->destroyed && n->destroyed == mr->uobject;
+	/* As the module does it: a region's uobject may be stale. */
+	noted = n->destroy_tid == tid && n->destroyed == mr;
 	if (noted) {
 		start = n->destroy_ns;
 		entry = n->destroy_entry;
@@ -714,8 +713,6 @@ int BPF_PROG(dereg_call, struct ib_mr *mr)
 	}
 	n->destroyed = NULL;
 	f = begin(s, MRSCOPE_OP_DEREG, entry, MRSCOPE_DEREG_UVERBS, start);
-	if (!f)
-		return 0;
 	if (noted && n->destroy_ioctl_ns) {
 		f->op.start_ns = n->destroy_ioctl_ns;
 		f->op.ns[MRSCOPE_DEREG_SYSCALL] = n->destroy_ns - n->destroy_ioctl_ns;

@@ -69,12 +69,8 @@ struct ib_pd {
 	struct ib_device *device;
 } READ;
 
-struct list_head {
-	struct list_head *next;
-} READ;
-
 struct ib_uobject {
-	struct list_head list;
+	void *object;
 } READ;
 
 struct rdma_restrack_entry {
