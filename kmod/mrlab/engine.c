@@ -213,11 +213,15 @@ static bool mrlab_message_remote(struct mrlab_message *message,
 
 /* ---- the requests ---- */
 
-static struct mrlab_outcome mrlab_copy_outcome(struct mrlab_qp *qp, int err,
-					       const struct mrlab_message *culprit,
-					       enum ib_wc_status remote)
+/* @remote: what the peer's memory not being accessible is, at the requester. */
+static struct mrlab_outcome mrlab_carry(struct mrlab_qp *qp,
+					const struct mrlab_message *to,
+					const struct mrlab_message *from,
+					u32 length, enum ib_wc_status remote)
 {
-	switch (err) {
+	const struct mrlab_message *culprit;
+
+	switch (mrlab_copy(qp, to, from, length, &culprit)) {
 	case 0:
 		return mrlab_done(0);
 	case -ECANCELED:
@@ -237,7 +241,6 @@ static struct mrlab_outcome mrlab_do_send(struct mrlab_qp *qp,
 					  const struct mrlab_wqe *wqe)
 {
 	const struct mrlab_wqe *recv = mrlab_queue_head(&peer->rq);
-	const struct mrlab_message *culprit;
 	struct mrlab_outcome outcome;
 
 	if (!mrlab_message_local(&qp->here, qp, wqe, 0))
@@ -252,9 +255,8 @@ static struct mrlab_outcome mrlab_do_send(struct mrlab_qp *qp,
 		mrlab_complete_recv(peer, IB_WC_LOC_LEN_ERR, NULL, NULL);
 		return mrlab_nak(IB_WC_REM_INV_REQ_ERR, 0);
 	}
-	outcome = mrlab_copy_outcome(qp, mrlab_copy(qp, &qp->there, &qp->here,
-						    wqe->length, &culprit),
-				     culprit, IB_WC_REM_OP_ERR);
+	outcome = mrlab_carry(qp, &qp->there, &qp->here, wqe->length,
+			      IB_WC_REM_OP_ERR);
 	if (outcome.responder_failed) {
 		mrlab_complete_recv(peer, IB_WC_LOC_PROT_ERR, NULL, NULL);
 		outcome.event = 0;
@@ -275,7 +277,6 @@ static struct mrlab_outcome mrlab_do_write(struct mrlab_qp *qp,
 					   const struct mrlab_wqe *wqe)
 {
 	bool with_imm = wqe->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
-	const struct mrlab_message *culprit;
 	struct mrlab_outcome outcome;
 
 	if (!mrlab_message_local(&qp->here, qp, wqe, 0))
@@ -285,9 +286,8 @@ static struct mrlab_outcome mrlab_do_write(struct mrlab_qp *qp,
 		return mrlab_nak(IB_WC_REM_ACCESS_ERR, IB_EVENT_QP_ACCESS_ERR);
 	if (with_imm && !mrlab_queue_head(&peer->rq))
 		return mrlab_ended(MRLAB_END_NOT_READY);
-	outcome = mrlab_copy_outcome(qp, mrlab_copy(qp, &qp->there, &qp->here,
-						    wqe->length, &culprit),
-				     culprit, IB_WC_REM_ACCESS_ERR);
+	outcome = mrlab_carry(qp, &qp->there, &qp->here, wqe->length,
+			      IB_WC_REM_ACCESS_ERR);
 	if (outcome.end == MRLAB_END_DONE && with_imm)
 		mrlab_complete_recv(peer, IB_WC_SUCCESS, qp, wqe);
 	return outcome;
@@ -297,7 +297,6 @@ static struct mrlab_outcome mrlab_do_read(struct mrlab_qp *qp,
 					  struct mrlab_qp *peer,
 					  const struct mrlab_wqe *wqe)
 {
-	const struct mrlab_message *culprit;
 	struct mrlab_outcome outcome;
 
 	if (!mrlab_message_local(&qp->here, qp, wqe, IB_ACCESS_LOCAL_WRITE))
@@ -307,9 +306,8 @@ static struct mrlab_outcome mrlab_do_read(struct mrlab_qp *qp,
 	if (!mrlab_message_remote(&qp->there, peer, wqe, wqe->length,
 				  IB_ACCESS_REMOTE_READ))
 		return mrlab_nak(IB_WC_REM_ACCESS_ERR, IB_EVENT_QP_ACCESS_ERR);
-	outcome = mrlab_copy_outcome(qp, mrlab_copy(qp, &qp->here, &qp->there,
-						    wqe->length, &culprit),
-				     culprit, IB_WC_REM_ACCESS_ERR);
+	outcome = mrlab_carry(qp, &qp->here, &qp->there, wqe->length,
+			      IB_WC_REM_ACCESS_ERR);
 	outcome.byte_len = wqe->length;
 	return outcome;
 }
@@ -318,7 +316,6 @@ static struct mrlab_outcome mrlab_do_atomic(struct mrlab_qp *qp,
 					    struct mrlab_qp *peer,
 					    const struct mrlab_wqe *wqe)
 {
-	const struct mrlab_message *culprit;
 	struct mrlab_outcome outcome;
 	u64 original;
 	int err;
@@ -343,9 +340,8 @@ static struct mrlab_outcome mrlab_do_atomic(struct mrlab_qp *qp,
 		return mrlab_nak(IB_WC_REM_ACCESS_ERR, IB_EVENT_QP_ACCESS_ERR);
 	mrlab_message_put(&qp->there);
 	mrlab_message_inline(&qp->there, &original, sizeof(original));
-	outcome = mrlab_copy_outcome(qp, mrlab_copy(qp, &qp->here, &qp->there,
-						    sizeof(original), &culprit),
-				     culprit, IB_WC_REM_ACCESS_ERR);
+	outcome = mrlab_carry(qp, &qp->here, &qp->there, sizeof(original),
+			      IB_WC_REM_ACCESS_ERR);
 	outcome.byte_len = sizeof(original);
 	return outcome;
 }
@@ -404,8 +400,7 @@ static void mrlab_fail_responder(struct mrlab_dev *dev, struct mrlab_qp *peer,
 }
 
 /* What is unreliable loses a message that the peer does not take. */
-static struct mrlab_outcome mrlab_unreliable(const struct mrlab_wqe *wqe,
-					     struct mrlab_outcome outcome)
+static struct mrlab_outcome mrlab_unreliable(struct mrlab_outcome outcome)
 {
 	bool lost = outcome.end == MRLAB_END_RETRY ||
 		    outcome.end == MRLAB_END_NOT_READY ||
@@ -438,7 +433,7 @@ static struct mrlab_outcome mrlab_try(struct mrlab_dev *dev, struct mrlab_qp *qp
 		mrlab_message_put(&qp->there);
 		mrlab_qp_put(peer);
 	}
-	return reliable ? outcome : mrlab_unreliable(wqe, outcome);
+	return reliable ? outcome : mrlab_unreliable(outcome);
 }
 
 /* ---- retries ---- */

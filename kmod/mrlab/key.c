@@ -27,7 +27,15 @@ static char *key_index = "lowest";
 module_param(key_index, charp, 0444);
 MODULE_PARM_DESC(key_index, "lowest (reused at once) or cyclic");
 
-static const char * const mrlab_variants[] = { "counter", "random", "constant" };
+enum { MRLAB_COUNTER, MRLAB_RANDOM, MRLAB_CONSTANT };
+
+static const char * const mrlab_variants[] = {
+	[MRLAB_COUNTER] = "counter",
+	[MRLAB_RANDOM] = "random",
+	[MRLAB_CONSTANT] = "constant",
+};
+
+/* Is it cyclic? */
 static const char * const mrlab_indices[] = { "lowest", "cyclic" };
 
 int mrlab_keys_init(struct mrlab_keys *keys)
@@ -65,9 +73,9 @@ void mrlab_keys_destroy(struct mrlab_keys *keys)
 static u8 mrlab_next_variant(struct mrlab_keys *keys, u32 index)
 {
 	switch (keys->variant) {
-	case 0:
+	case MRLAB_COUNTER:
 		return ++keys->last_variant[index];
-	case 1:
+	case MRLAB_RANDOM:
 		return get_random_u32();
 	default:
 		return 0;

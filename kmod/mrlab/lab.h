@@ -419,7 +419,7 @@ int mrlab_pin(struct mrlab_mr *mr, struct ib_device *dev, u64 start,
 void mrlab_unpin(struct mrlab_mr *mr);
 
 /* table.c */
-int mrlab_table_check(void);
+int mrlab_table_init(void);
 int mrlab_table_page_size(struct mrlab_mr *mr, unsigned long *page_size);
 int mrlab_table_build(struct mrlab_mr *mr, unsigned long page_size);
 void mrlab_table_free(struct mrlab_table *table);

@@ -21,9 +21,15 @@ static unsigned int table_levels;
 module_param(table_levels, uint, 0444);
 MODULE_PARM_DESC(table_levels, "1, 2, or 0: as many as the entries need (0)");
 
-int mrlab_table_check(void)
+static unsigned long mrlab_page_sizes;
+
+int mrlab_table_init(void)
 {
-	if (strcmp(table_page, "best") && strcmp(table_page, "4k")) {
+	if (!strcmp(table_page, "best")) {
+		mrlab_page_sizes = PAGE_MASK;
+	} else if (!strcmp(table_page, "4k")) {
+		mrlab_page_sizes = SZ_4K;
+	} else {
 		pr_err("table_page is best or 4k\n");
 		return -EINVAL;
 	}
@@ -37,7 +43,6 @@ int mrlab_table_check(void)
 /* The largest page that the region can be translated with. */
 int mrlab_table_page_size(struct mrlab_mr *mr, unsigned long *page_size)
 {
-	unsigned long wanted = !strcmp(table_page, "4k") ? SZ_4K : PAGE_MASK;
 	/* Of a zero-based region the place in its page counts. */
 	u64 addr = mr->access & IB_ZERO_BASED ? mr->start : mr->base;
 
@@ -47,7 +52,7 @@ int mrlab_table_page_size(struct mrlab_mr *mr, unsigned long *page_size)
 		mr->umem->iova = mr->start;
 		return (mr->start ^ addr) & (*page_size - 1) ? -EINVAL : 0;
 	}
-	*page_size = ib_umem_find_best_pgsz(mr->umem, wanted, addr);
+	*page_size = ib_umem_find_best_pgsz(mr->umem, mrlab_page_sizes, addr);
 	return *page_size ? 0 : -EINVAL;
 }
 

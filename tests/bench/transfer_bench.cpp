@@ -11,20 +11,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <vector>
 
+#include "mrscope/units.h"
 #include "options.h"
 #include "pair.h"
 
 namespace {
 
-std::uint64_t Now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
+std::uint64_t Now() { return static_cast<std::uint64_t>(mrscope::MonotonicNow().count()); }
 
 struct Round {
   std::uint64_t total = 0;

@@ -29,6 +29,9 @@ said "write of no bytes, any key" "success, 0 bytes changed, refused"
 said "zero-based" "success, 64 bytes changed, refused"
 follows "zero-based" "at its first byte: 1"
 said "another iova" "success, 64 bytes changed, refused"
+said "where it was before" "remote access error, 0 bytes changed, refused bounds"
+said "re-registered elsewhere" "success, 64 bytes changed, refused"
+follows "re-registered elsewhere" "there: 1, by another key: 1"
 said "inline, without a key" "success, 64 bytes changed, refused"
 said "send with invalidate" "success, 64 bytes changed, refused"
 follows "send with invalidate" "received: success, the key is told: 1"
@@ -61,6 +64,10 @@ said "receive one byte too short" "remote invalid request error, 0 bytes changed
 follows "receive one byte too short" "received: local length error"
 said "nobody answers" "transport retry counter exceeded, 0 bytes changed, refused"
 follows "nobody answers" "and the next: Work Request Flushed Error"
+said "while nobody answers" "none, given up: Work Request Flushed Error"
+
+# More than the device says, which is not what the memory lacks.
+said "a region of at most 512 GiB" "one byte more EINVAL, of no bytes EINVAL"
 
 # ---- memory of another driver ----
 

@@ -100,6 +100,17 @@ TEST(BpfAccountTest, AStageThatItsBoundaryMissedIsIncomplete) {
   EXPECT_TRUE(RecordOf(operation, AllAttached()).Has(MRSCOPE_F_INCOMPLETE));
 }
 
+TEST(BpfAccountTest, ADriverThatPinsItselfHasAccountInPrepare) {
+  mrs_bpf_operation operation = Reg();
+  Forget(operation, MRSCOPE_REG_ACCOUNT);
+  operation.flags &= ~MRSCOPE_F_UMEM;
+  const KernelRecord record = RecordOf(operation, AllAttached());
+  EXPECT_FALSE(record.Has(MRSCOPE_F_INCOMPLETE));
+  EXPECT_EQ(record.merged, Bit(MRSCOPE_REG_ACCOUNT));
+  Forget(operation, MRSCOPE_REG_DMA);
+  EXPECT_TRUE(RecordOf(operation, AllAttached()).Has(MRSCOPE_F_INCOMPLETE));
+}
+
 TEST(BpfAccountTest, OnDemandNeedsNoMemory) {
   mrs_bpf_operation operation = Reg();
   operation.access = 1U << 6;

@@ -45,8 +45,10 @@ bool RegIncomplete(const KernelRecord& record, const BpfFacts& facts) {
   // Only reg_user_mr of the drivers is looked at.
   std::uint32_t expected =
       record.op == Op::kReg ? Bit(MRSCOPE_REG_PREPARE) | Bit(MRSCOPE_REG_PUBLISH) : 0;
-  if ((record.observed & (Bit(MRSCOPE_REG_ACCOUNT) | Bit(MRSCOPE_REG_PIN))) != 0) {
+  if ((record.observed & Bit(MRSCOPE_REG_ACCOUNT)) != 0) {
     expected |= kUmemStages;
+  } else if ((record.observed & Bit(MRSCOPE_REG_PIN)) != 0) {  // a driver that pins itself
+    expected |= kUmemStages & ~Bit(MRSCOPE_REG_ACCOUNT);
   }
   for (unsigned stage = MRSCOPE_REG_PREPARE; stage < MRSCOPE_REG_UNWIND; ++stage) {
     if ((expected & ~record.observed & Bit(stage)) != 0 && facts.attached[kBegins[stage]])

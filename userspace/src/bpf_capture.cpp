@@ -116,12 +116,10 @@ struct BtfFree {
   void operator()(btf* types) const { btf__free(types); }
 };
 
-// How many arguments a function of a module has.
-std::optional<std::uint32_t> CountArguments(const std::string& module,
+// How many arguments a function of a module has; `kernel` is the kernel's types.
+std::optional<std::uint32_t> CountArguments(btf* kernel, const std::string& module,
                                             const std::string& function) {
-  const std::unique_ptr<btf, BtfFree> kernel(btf__load_vmlinux_btf());
-  if (!kernel) return std::nullopt;
-  const std::unique_ptr<btf, BtfFree> types(btf__load_module_btf(module.c_str(), kernel.get()));
+  const std::unique_ptr<btf, BtfFree> types(btf__load_module_btf(module.c_str(), kernel));
   if (!types) return std::nullopt;
   const int id = btf__find_by_name_kind(types.get(), function.c_str(), BTF_KIND_FUNC);
   if (id < 0) return std::nullopt;
@@ -194,7 +192,6 @@ class BpfCapture final : public Capture {
   mrs_bpf_shared ReadShared() const;
   std::uint64_t Lost() const;
   void OnEvent(const mrs_bpf_event& event);
-  void Consume();
   void Run();
 
   CaptureOptions options_;
@@ -234,10 +231,12 @@ bool BpfCapture::Choose(const Attachment& wanted) {
 
 void BpfCapture::ChooseDrivers() {
   const auto kallsyms = ReadFile("/proc/kallsyms");
+  const std::unique_ptr<btf, BtfFree> kernel(btf__load_vmlinux_btf());
+  if (!kernel) return;
   unsigned used = 0;
   for (const DriverFunctions& driver : FindDrivers(kallsyms ? *kallsyms : "")) {
     if (used == kDriverPrograms) break;
-    const auto arguments = CountArguments(driver.module, driver.reg);
+    const auto arguments = CountArguments(kernel.get(), driver.module, driver.reg);
     if (!arguments) continue;
     // The same for all drivers of a kernel.
     bpf_map__set_initial_value(bpf_object__find_map_by_name(object_.get(), ".rodata"), &*arguments,
@@ -445,19 +444,17 @@ void BpfCapture::OnEvent(const mrs_bpf_event& event) {
   sink_(out);
 }
 
-void BpfCapture::Consume() { ring_buffer__consume(ring_.get()); }
-
 void BpfCapture::Run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    Consume();
+    ring_buffer__consume(ring_.get());
     wake_.wait_for(lock, kPollInterval, [this] { return stopping_; });
   }
 }
 
 void BpfCapture::Drain() {
   const std::lock_guard lock(mutex_);
-  if (!stopped_) Consume();
+  if (!stopped_) ring_buffer__consume(ring_.get());
 }
 
 Result<void> BpfCapture::Mark(const std::string& text) {
@@ -493,7 +490,7 @@ CaptureLoss BpfCapture::Stop() {
   // The outer boundaries first.
   while (!links_.empty()) links_.pop_back();
   if (ring_) {
-    Consume();
+    ring_buffer__consume(ring_.get());
     loss_.buffer = Lost();
   }
   ring_.reset();

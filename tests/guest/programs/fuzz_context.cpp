@@ -265,6 +265,15 @@ void FuzzContext::Put(Command& command, std::uint32_t number, const Body& body,
   Append(command.body, body);
 }
 
+template <typename Body>
+void FuzzContext::PutPost(Command& command, std::uint32_t number, Body& body, std::size_t answer,
+                          const Bytes& requests, const Bytes& sges) {
+  body.sge_count = static_cast<std::uint32_t>(sges.size() / sizeof(ib_uverbs_sge));
+  Put(command, number, body, answer);
+  command.body.insert(command.body.end(), requests.begin(), requests.end());
+  command.body.insert(command.body.end(), sges.begin(), sges.end());
+}
+
 std::uint64_t FuzzContext::AnswerAt(std::size_t offset) const {
   return reinterpret_cast<std::uintptr_t>(arena_.answer()) + offset;
 }
@@ -612,10 +621,8 @@ void FuzzContext::PostSend(Command& command) {
     SomeSges(sges, wr.num_sge);
     Append(requests, wr);
   }
-  body.sge_count = static_cast<std::uint32_t>(sges.size() / sizeof(ib_uverbs_sge));
-  Put(command, IB_USER_VERBS_CMD_POST_SEND, body, sizeof(ib_uverbs_post_send_resp));
-  command.body.insert(command.body.end(), requests.begin(), requests.end());
-  command.body.insert(command.body.end(), sges.begin(), sges.end());
+  PutPost(command, IB_USER_VERBS_CMD_POST_SEND, body, sizeof(ib_uverbs_post_send_resp), requests,
+          sges);
 }
 
 void FuzzContext::PostRecv(Command& command) {
@@ -631,10 +638,8 @@ void FuzzContext::PostRecv(Command& command) {
     SomeSges(sges, wr.num_sge);
     Append(requests, wr);
   }
-  body.sge_count = static_cast<std::uint32_t>(sges.size() / sizeof(ib_uverbs_sge));
-  Put(command, IB_USER_VERBS_CMD_POST_RECV, body, sizeof(ib_uverbs_post_recv_resp));
-  command.body.insert(command.body.end(), requests.begin(), requests.end());
-  command.body.insert(command.body.end(), sges.begin(), sges.end());
+  PutPost(command, IB_USER_VERBS_CMD_POST_RECV, body, sizeof(ib_uverbs_post_recv_resp), requests,
+          sges);
 }
 
 void FuzzContext::ExQueryDevice(Command& command) {

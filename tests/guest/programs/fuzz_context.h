@@ -121,6 +121,10 @@ class FuzzContext {
   // What they are made of.
   template <typename Body>
   void Put(Command& command, std::uint32_t number, const Body& body, std::size_t answer);
+  // With the requests and the scatter lists that follow.
+  template <typename Body>
+  void PutPost(Command& command, std::uint32_t number, Body& body, std::size_t answer,
+               const Bytes& requests, const Bytes& sges);
   std::uint64_t AnswerAt(std::size_t offset = 0) const;
   template <typename Answer>
   Answer ReadAnswer(std::size_t offset = 0) const;

@@ -71,6 +71,14 @@ class Case {
     std::cout << std::endl;
   }
 
+  // The first page of either side's memory.
+  VerbsMr Local(unsigned access = 0) {
+    return Register(pair.requester.pd(), here.base, kPage, access);
+  }
+  VerbsMr Remote(unsigned access = kAllAccess) {
+    return Register(pair.responder.pd(), there.base, kPage, access);
+  }
+
   Pair pair;
   ibv_context* context;
   Memory here{0x11};
@@ -83,16 +91,16 @@ using Test = std::function<void(ibv_context*)>;
 
 void Write(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, 0);
-  const auto remote = Register(c.pair.responder.pd(), c.there.base, kPage, kAllAccess);
+  const auto local = c.Local();
+  const auto remote = c.Remote();
   c.Show("write", Request(IBV_WR_RDMA_WRITE, c.there.base + kPage - kLength, remote->rkey),
          {Sge(*local, 1, kLength)}, c.there);
 }
 
 void Read(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, IBV_ACCESS_LOCAL_WRITE);
-  const auto remote = Register(c.pair.responder.pd(), c.there.base, kPage, IBV_ACCESS_REMOTE_READ);
+  const auto local = c.Local(IBV_ACCESS_LOCAL_WRITE);
+  const auto remote = c.Remote(IBV_ACCESS_REMOTE_READ);
   c.Show("read", Request(IBV_WR_RDMA_READ, c.there.base, remote->rkey), {Sge(*local, 3, kLength)},
          c.here);
 }
@@ -105,7 +113,7 @@ void WriteNothing(ibv_context* context) {
 
 void ZeroBased(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, 0);
+  const auto local = c.Local();
   const auto remote = Register(c.pair.responder.pd(), c.there.base + 100, kPage,
                                kAllAccess | IBV_ACCESS_ZERO_BASED);
   c.Show("zero-based", Request(IBV_WR_RDMA_WRITE, nullptr, remote->rkey), {Sge(*local, 0, kLength)},
@@ -115,7 +123,7 @@ void ZeroBased(ibv_context* context) {
 
 void OwnIova(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, 0);
+  const auto local = c.Local();
   const std::uint64_t iova = 0x7000'0000'0000;
   const VerbsMr remote(ibv_reg_mr_iova(c.pair.responder.pd(), c.there.base, kPage, iova,
                                        static_cast<int>(kAllAccess)),
@@ -126,9 +134,31 @@ void OwnIova(ibv_context* context) {
   c.Show("another iova", wr, {Sge(*local, 0, kLength)}, c.there);
 }
 
+// Of the memory that it was given last, by the addresses of that.
+void Reregistered(ibv_context* context) {
+  Case c(context);
+  const auto local = c.Local();
+  const auto remote = c.Remote();
+  const char* before = c.there.base;
+  const std::uint32_t rkey = remote->rkey;
+  char* now = c.there.base + kPage;
+  if (ibv_rereg_mr(remote.get(), IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, now, kPage, 0) != 0)
+    Die("no other translation");
+  c.Show("where it was before", Request(IBV_WR_RDMA_WRITE, before, remote->rkey),
+         {Sge(*local, 0, kLength)}, c.there);
+  c.pair.requester.SetState(IBV_QPS_RESET);
+  c.pair.responder.SetState(IBV_QPS_RESET);
+  c.pair.requester.Connect(c.pair.responder.qp()->qp_num);
+  c.pair.responder.Connect(c.pair.requester.qp()->qp_num);
+  c.Show("re-registered elsewhere", Request(IBV_WR_RDMA_WRITE, now, remote->rkey),
+         {Sge(*local, 0, kLength)}, c.there);
+  std::cout << "  there: " << (now[0] == 0x11) << ", by another key: " << (rkey != remote->rkey)
+            << std::endl;
+}
+
 void Inline(ibv_context* context) {
   Case c(context);
-  const auto remote = Register(c.pair.responder.pd(), c.there.base, kPage, kAllAccess);
+  const auto remote = c.Remote();
   auto wr = Request(IBV_WR_RDMA_WRITE, c.there.base, remote->rkey);
   wr.send_flags |= IBV_SEND_INLINE;
   ibv_sge sge{reinterpret_cast<std::uintptr_t>(c.here.base), kLength, 0};
@@ -137,10 +167,10 @@ void Inline(ibv_context* context) {
 
 void Invalidate(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, 0);
+  const auto local = c.Local();
   const auto landing =
       Register(c.pair.responder.pd(), c.there.base + kPage, kPage, IBV_ACCESS_LOCAL_WRITE);
-  const auto remote = Register(c.pair.responder.pd(), c.there.base, kPage, kAllAccess);
+  const auto remote = c.Remote();
   std::array<ibv_sge, 1> into{Sge(*landing, 0, kLength)};
   c.pair.responder.Receive(into);
   auto send = Request(IBV_WR_SEND_WITH_INV);
@@ -160,7 +190,7 @@ void OtherPd(ibv_context* context) {
   Case c(context);
   const auto pd = AllocatePd(context);
   const auto local = Register(pd.get(), c.here.base, kPage, kAllAccess);
-  const auto remote = Register(c.pair.responder.pd(), c.there.base, kPage, kAllAccess);
+  const auto remote = c.Remote();
   c.Show("lkey of another PD", Request(IBV_WR_RDMA_WRITE, c.there.base, remote->rkey),
          {Sge(*local, 0, kLength)}, c.there);
 }
@@ -168,7 +198,7 @@ void OtherPd(ibv_context* context) {
 void RemoteOtherPd(ibv_context* context) {
   Case c(context);
   const auto pd = AllocatePd(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, 0);
+  const auto local = c.Local();
   const auto remote = Register(pd.get(), c.there.base, kPage, kAllAccess);
   c.Show("rkey of another PD", Request(IBV_WR_RDMA_WRITE, c.there.base, remote->rkey),
          {Sge(*local, 0, kLength)}, c.there);
@@ -176,8 +206,8 @@ void RemoteOtherPd(ibv_context* context) {
 
 void Deregistered(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, 0);
-  auto remote = Register(c.pair.responder.pd(), c.there.base, kPage, kAllAccess);
+  const auto local = c.Local();
+  auto remote = c.Remote();
   const std::uint32_t rkey = remote->rkey;
   remote.reset();
   c.Show("write after dereg", Request(IBV_WR_RDMA_WRITE, c.there.base, rkey),
@@ -186,11 +216,11 @@ void Deregistered(ibv_context* context) {
 
 void Stale(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, 0);
-  auto remote = Register(c.pair.responder.pd(), c.there.base, kPage, kAllAccess);
+  const auto local = c.Local();
+  auto remote = c.Remote();
   const std::uint32_t rkey = remote->rkey;
   remote.reset();
-  remote = Register(c.pair.responder.pd(), c.there.base, kPage, kAllAccess);
+  remote = c.Remote();
   std::cout << "the index comes again: " << (rkey >> 8 == remote->rkey >> 8)
             << ", the key does not: " << (rkey != remote->rkey) << std::endl;
   c.Show("write by a stale key", Request(IBV_WR_RDMA_WRITE, c.there.base, rkey),
@@ -201,8 +231,8 @@ void Stale(ibv_context* context) {
 
 void PastTheEnd(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, 0);
-  const auto remote = Register(c.pair.responder.pd(), c.there.base, kPage, kAllAccess);
+  const auto local = c.Local();
+  const auto remote = c.Remote();
   c.Show("one byte past the end",
          Request(IBV_WR_RDMA_WRITE, c.there.base + kPage - kLength + 1, remote->rkey),
          {Sge(*local, 0, kLength)}, c.there);
@@ -210,7 +240,7 @@ void PastTheEnd(ibv_context* context) {
 
 void BeforeTheBeginning(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, 0);
+  const auto local = c.Local();
   const auto remote = Register(c.pair.responder.pd(), c.there.base + kLength, kPage, kAllAccess);
   c.Show("one byte before the beginning",
          Request(IBV_WR_RDMA_WRITE, c.there.base + kLength - 1, remote->rkey),
@@ -219,25 +249,24 @@ void BeforeTheBeginning(ibv_context* context) {
 
 void LocalPastTheEnd(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, 0);
-  const auto remote = Register(c.pair.responder.pd(), c.there.base, kPage, kAllAccess);
+  const auto local = c.Local();
+  const auto remote = c.Remote();
   c.Show("local, one byte past the end", Request(IBV_WR_RDMA_WRITE, c.there.base, remote->rkey),
          {Sge(*local, kPage - kLength + 1, kLength)}, c.there);
 }
 
 void ReadWriteOnly(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, IBV_ACCESS_LOCAL_WRITE);
-  const auto remote = Register(c.pair.responder.pd(), c.there.base, kPage,
-                               IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  const auto local = c.Local(IBV_ACCESS_LOCAL_WRITE);
+  const auto remote = c.Remote(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
   c.Show("read of a write-only region", Request(IBV_WR_RDMA_READ, c.there.base, remote->rkey),
          {Sge(*local, 0, kLength)}, c.here);
 }
 
 void ReadIntoReadOnly(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, 0);
-  const auto remote = Register(c.pair.responder.pd(), c.there.base, kPage, kAllAccess);
+  const auto local = c.Local();
+  const auto remote = c.Remote();
   c.Show("read into a region without local write",
          Request(IBV_WR_RDMA_READ, c.there.base, remote->rkey), {Sge(*local, 0, kLength)}, c.here);
 }
@@ -246,8 +275,8 @@ void QpAccess(ibv_context* context) {
   PairOptions options;
   options.qp_access = IBV_ACCESS_REMOTE_READ;
   Case c(context, options);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, 0);
-  const auto remote = Register(c.pair.responder.pd(), c.there.base, kPage, kAllAccess);
+  const auto local = c.Local();
+  const auto remote = c.Remote();
   c.Show("write to a queue pair that allows reads",
          Request(IBV_WR_RDMA_WRITE, c.there.base, remote->rkey), {Sge(*local, 0, kLength)},
          c.there);
@@ -257,8 +286,8 @@ void QpAccess(ibv_context* context) {
 
 void Misaligned(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, IBV_ACCESS_LOCAL_WRITE);
-  const auto remote = Register(c.pair.responder.pd(), c.there.base, kPage, kAllAccess);
+  const auto local = c.Local(IBV_ACCESS_LOCAL_WRITE);
+  const auto remote = c.Remote();
   auto wr = Request(IBV_WR_ATOMIC_FETCH_AND_ADD, c.there.base + 4, remote->rkey);
   wr.wr.atomic.compare_add = 1;
   c.Show("atomic across a word", wr, {Sge(*local, 0, 8)}, c.there);
@@ -267,7 +296,7 @@ void Misaligned(ibv_context* context) {
 // Its address is aligned, its word is not, and goes on in another page.
 void Askew(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, IBV_ACCESS_LOCAL_WRITE);
+  const auto local = c.Local(IBV_ACCESS_LOCAL_WRITE);
   const auto remote = Register(c.pair.responder.pd(), c.there.base + kPage - 4, 64,
                                kAllAccess | IBV_ACCESS_ZERO_BASED);
   auto wr = Request(IBV_WR_ATOMIC_FETCH_AND_ADD, nullptr, remote->rkey);
@@ -279,14 +308,14 @@ void Askew(ibv_context* context) {
 
 void NoReceive(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, 0);
+  const auto local = c.Local();
   c.Show("send without a receive", Request(IBV_WR_SEND), {Sge(*local, 0, kLength)}, c.there);
 }
 
 void ReceiveTooShort(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, 0);
-  const auto remote = Register(c.pair.responder.pd(), c.there.base, kPage, kAllAccess);
+  const auto local = c.Local();
+  const auto remote = c.Remote();
   std::array<ibv_sge, 1> into{Sge(*remote, 0, kLength - 1)};
   c.pair.responder.Receive(into);
   c.Show("receive one byte too short", Request(IBV_WR_SEND), {Sge(*local, 0, kLength)}, c.there);
@@ -295,11 +324,41 @@ void ReceiveTooShort(ibv_context* context) {
 
 void NobodyThere(ibv_context* context) {
   Case c(context);
-  const auto local = Register(c.pair.requester.pd(), c.here.base, kPage, 0);
+  const auto local = c.Local();
   c.pair.responder.SetState(IBV_QPS_RESET);
   c.Show("nobody answers", Request(IBV_WR_SEND), {Sge(*local, 0, kLength)}, c.there);
   std::cout << "  and the next: " << StatusText(c.pair.requester.Do(Request(IBV_WR_SEND), {}))
             << std::endl;
+}
+
+// It would wait for hours; who gives up is not kept waiting.
+void FlushedWhileItWaits(ibv_context* context) {
+  PairOptions options;
+  options.timeout = 31;
+  Case c(context, options);
+  const auto local = c.Local();
+  c.pair.responder.SetState(IBV_QPS_RESET);
+  std::array<ibv_sge, 1> sge{Sge(*local, 0, kLength)};
+  if (c.pair.requester.Post(Request(IBV_WR_SEND), sge) != 0) Die("a request was not taken");
+  std::cout << "while nobody answers: " << StatusText(c.pair.requester.Wait(200).first);
+  c.pair.requester.SetState(IBV_QPS_ERR);
+  std::cout << ", given up: " << StatusText(c.pair.requester.Wait().first) << std::endl;
+}
+
+// ---- limits ----
+
+void TooLong(ibv_context* context) {
+  ibv_device_attr device{};
+  if (ibv_query_device(context, &device) != 0) Die("no device attributes");
+  const auto pd = AllocatePd(context);
+  const Memory memory(0x22);
+  const auto registers = [&](std::uint64_t length) {
+    const VerbsMr mr(ibv_reg_mr(pd.get(), memory.base, length, IBV_ACCESS_LOCAL_WRITE),
+                     ibv_dereg_mr);
+    return mr ? "taken" : strerrorname_np(errno);
+  };
+  std::cout << "a region of at most " << (device.max_mr_size >> 30) << " GiB: one byte more "
+            << registers(device.max_mr_size + 1) << ", of no bytes " << registers(0) << std::endl;
 }
 
 // ---- the bus master ----
@@ -350,6 +409,7 @@ const std::vector<Test> kTests = {
     WriteNothing,
     ZeroBased,
     OwnIova,
+    Reregistered,
     Inline,
     Invalidate,
     OtherPd,
@@ -367,6 +427,8 @@ const std::vector<Test> kTests = {
     NoReceive,
     ReceiveTooShort,
     NobodyThere,
+    FlushedWhileItWaits,
+    TooLong,
 };
 
 }  // namespace

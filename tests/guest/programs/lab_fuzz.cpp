@@ -13,7 +13,6 @@
 // 1: a command did not come back, or a process died of what nobody sent.
 
 #include <dirent.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +23,6 @@
 #include <cinttypes>
 #include <csignal>
 #include <cstdio>
-#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,6 +33,7 @@
 #include "fuzz_tally.h"
 #include "mrscope/file.h"
 #include "options.h"
+#include "process_pool.h"
 #include "random.h"
 
 namespace {
@@ -188,10 +187,7 @@ int main(int argc, char** argv) {
                                                                  {"--workers", "4"},
                                                                  {"--patience", "60"},
                                                                  {"--replay", "no"}});
-  void* memory =
-      mmap(nullptr, sizeof(Tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) Die("cannot map memory");
-  tally = new (memory) Tally;
+  tally = MapShared<Tally>();
   const std::string path = FindDevice();
   if (options.Text("--replay") != "no") RunWorker(path, options.Number("--replay"), 0);
   const auto begun = Clock::now();

@@ -14,34 +14,28 @@
 // (lab_counts.h). Exit status 1: a process found a byte or a status that is not
 // what it must be, or died of what nobody sent.
 
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cinttypes>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <new>
 #include <thread>
-#include <vector>
 
 #include "device.h"
 #include "lab_counts.h"
 #include "lab_worker.h"
 #include "options.h"
+#include "process_pool.h"
 #include "random.h"
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::atomic<bool> stop{false};
 
 [[noreturn]] void RunWorker(std::uint64_t seed, bool one_mapping, Counter& steps) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -58,83 +52,47 @@ std::atomic<bool> stop{false};
 class Stress {
  public:
   Stress(std::uint64_t seed, std::size_t workers, bool kills, bool one_mapping)
-      : random_(seed), slots_(workers), kills_(kills), one_mapping_(one_mapping) {}
+      : random_(seed), pool_(workers), kills_(kills), one_mapping_(one_mapping) {}
 
   bool Run(std::chrono::seconds time) {
     const auto until = Clock::now() + time;
-    for (Slot& slot : slots_) Fill(slot);
-    while (!stop && good_ && Clock::now() < until) {
-      for (Slot& slot : slots_)
+    for (ProcessSlot& slot : pool_.slots()) Fill(slot);
+    while (!stop && pool_.good() && Clock::now() < until) {
+      for (ProcessSlot& slot : pool_.slots())
         if (kills_ && !slot.killed && StepsOf(slot) >= slot.life) Kill(slot);
-      while (Reap(WNOHANG))
-        for (Slot& slot : slots_)
+      while (pool_.Reap(WNOHANG))
+        for (ProcessSlot& slot : pool_.slots())
           if (slot.pid == 0) Fill(slot);
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    for (const Slot& slot : slots_)
+    for (const ProcessSlot& slot : pool_.slots())
       if (slot.pid != 0) kill(slot.pid, SIGTERM);
-    // Orphans come to us: when none is left, all files are closed.
-    while (Reap(0)) {
-    }
-    return good_;
+    pool_.ReapAll();
+    return pool_.good();
   }
 
  private:
-  struct Slot {
-    pid_t pid = 0;
-    bool killed = false;
-    std::uint64_t life = 0;
-  };
+  Counter& StepsOf(const ProcessSlot& slot) { return shared->steps[pool_.IndexOf(slot)]; }
 
-  Counter& StepsOf(const Slot& slot) {
-    return shared->steps[static_cast<std::size_t>(&slot - slots_.data())];
-  }
-
-  void Fill(Slot& slot) {
+  void Fill(ProcessSlot& slot) {
     const std::uint64_t seed = random_.Below(1'000'000'000);
     slot.killed = false;
     slot.life = random_.Below(250);
     StepsOf(slot) = 0;
-    slot.pid = fork();
-    if (slot.pid < 0) Die("cannot fork");
-    if (slot.pid == 0) RunWorker(seed, one_mapping_, StepsOf(slot));
+    slot.pid = pool_.Start([&] { RunWorker(seed, one_mapping_, StepsOf(slot)); });
     Count(Did::kProcess);
   }
 
-  void Kill(Slot& slot) {
-    kill(slot.pid, SIGKILL);
-    slot.killed = true;
+  void Kill(ProcessSlot& slot) {
+    pool_.Kill(slot);
     Count(Did::kKilled);
   }
 
-  // Whether there was somebody to reap.
-  bool Reap(int flags) {
-    int status = 0;
-    const pid_t pid = waitpid(-1, &status, flags);
-    if (pid <= 0) return pid < 0 && errno == EINTR;
-    for (Slot& slot : slots_) {
-      if (slot.pid != pid) continue;
-      slot.pid = 0;
-      if (WIFEXITED(status) ? WEXITSTATUS(status) == 0 : slot.killed) continue;
-      std::fprintf(stderr, "process %d ended with status %#x\n", pid, status);
-      good_ = false;
-    }
-    return true;
-  }
-
   Random random_;
-  std::vector<Slot> slots_;
+  ProcessPool<ProcessSlot> pool_;
   bool kills_;
   bool one_mapping_;
-  bool good_ = true;
 };
-
-Shared* Share() {
-  void* memory =
-      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) Die("cannot map memory");
-  return new (memory) Shared;
-}
 
 }  // namespace
 
@@ -145,10 +103,8 @@ int main(int argc, char** argv) {
                                                                  {"--no-kills", ""},
                                                                  {"--one-mapping", ""},
                                                                  {"--replay", "no"}});
-  struct sigaction action {};
-  action.sa_handler = [](int) { stop = true; };
-  sigaction(SIGTERM, &action, nullptr);
-  shared = Share();
+  StopOnSigterm();
+  shared = MapShared<Shared>();
   const bool one_mapping = options.Flag("--one-mapping");
   if (options.Text("--replay") != "no")
     RunWorker(options.Number("--replay"), one_mapping, shared->steps[0]);

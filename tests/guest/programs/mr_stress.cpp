@@ -40,6 +40,7 @@
 #include "mrscope/buffer.h"
 #include "mrscope/file.h"
 #include "options.h"
+#include "process_pool.h"
 #include "random.h"
 #include "registration.h"
 
@@ -87,7 +88,6 @@ struct Shared {
 };
 
 Shared* shared = nullptr;
-std::atomic<bool> stop{false};
 
 void Did(Count what) { ++shared->counts[what]; }
 
@@ -373,25 +373,29 @@ std::uint64_t PinnedKilobytes() {
 
 // ---- all of them ----
 
+struct Slot : ProcessSlot {
+  End end = End::kWell;
+};
+
 class Stress {
  public:
   Stress(const Plan& plan, std::size_t workers, bool pressure)
-      : plan_(plan), random_(plan.seed), slots_(workers), pressure_(pressure) {}
+      : plan_(plan), random_(plan.seed), pool_(workers), pressure_(pressure) {}
 
   bool Run(std::chrono::seconds time) {
     const auto until = Clock::now() + time;
-    if (pressure_) helper_ = Start([] { RunPressure(); });
-    for (Slot& slot : slots_) Fill(slot);
+    if (pressure_) helper_ = pool_.Start([] { RunPressure(); });
+    for (Slot& slot : pool_.slots()) Fill(slot);
     while (!stop && Clock::now() < until) {
-      for (Slot& slot : slots_)
+      for (Slot& slot : pool_.slots())
         if (slot.end == End::kKilled && !slot.killed && StepsOf(slot) >= slot.life) Kill(slot);
-      while (Reap(WNOHANG)) {
-        for (Slot& slot : slots_)
+      while (pool_.Reap(WNOHANG)) {
+        for (Slot& slot : pool_.slots())
           if (slot.pid == 0) Fill(slot);
       }
       std::this_thread::sleep_for(milliseconds(10));
     }
-    for (Slot& slot : slots_) {
+    for (Slot& slot : pool_.slots()) {
       if (slot.pid == 0 || slot.killed) continue;
       if (slot.end == End::kKilled) {
         Kill(slot);
@@ -400,31 +404,12 @@ class Stress {
       }
     }
     if (helper_ != 0) kill(helper_, SIGKILL);
-    // Orphans come to us: when none is left, all files are closed.
-    while (Reap(0)) {
-    }
-    return good_;
+    pool_.ReapAll();
+    return pool_.good();
   }
 
  private:
-  struct Slot {
-    pid_t pid = 0;
-    End end = End::kWell;
-    bool killed = false;
-    std::uint64_t life = 0;
-  };
-
-  Steps& StepsOf(const Slot& slot) {
-    return shared->steps[static_cast<std::size_t>(&slot - slots_.data())];
-  }
-
-  template <typename Function>
-  static pid_t Start(const Function& run) {
-    const pid_t pid = fork();
-    if (pid < 0) Die("cannot fork");
-    if (pid == 0) run();
-    return pid;
-  }
+  Steps& StepsOf(const Slot& slot) { return shared->steps[pool_.IndexOf(slot)]; }
 
   void Fill(Slot& slot) {
     const std::uint64_t seed = random_.Below(1'000'000'000);
@@ -433,37 +418,20 @@ class Stress {
     slot.killed = false;
     slot.life = 20 + random_.Below(3000);
     StepsOf(slot) = 0;
-    slot.pid = Start([&] { RunWorker(plan_, seed, slot.end, StepsOf(slot), slot.life); });
+    slot.pid = pool_.Start([&] { RunWorker(plan_, seed, slot.end, StepsOf(slot), slot.life); });
     Did(kProcesses);
   }
 
   void Kill(Slot& slot) {
-    kill(slot.pid, SIGKILL);
-    slot.killed = true;
+    pool_.Kill(slot);
     Did(kKilled);
-  }
-
-  // Whether there was somebody to reap.
-  bool Reap(int flags) {
-    int status = 0;
-    const pid_t pid = waitpid(-1, &status, flags);
-    if (pid <= 0) return pid < 0 && errno == EINTR;
-    for (Slot& slot : slots_) {
-      if (slot.pid != pid) continue;
-      slot.pid = 0;
-      if (WIFEXITED(status) ? WEXITSTATUS(status) == 0 : slot.killed) continue;
-      std::fprintf(stderr, "process %d ended with status %#x\n", pid, status);
-      good_ = false;
-    }
-    return true;
   }
 
   const Plan& plan_;
   Random random_;
-  std::vector<Slot> slots_;
+  ProcessPool<Slot> pool_;
   bool pressure_;
   pid_t helper_ = 0;
-  bool good_ = true;
 };
 
 }  // namespace
@@ -476,14 +444,9 @@ int main(int argc, char** argv) {
                                                                  {"--method", ""},
                                                                  {"--failing", ""},
                                                                  {"--pressure", ""}});
-  struct sigaction action {};
-  action.sa_handler = [](int) { stop = true; };
-  sigaction(SIGTERM, &action, nullptr);
+  StopOnSigterm();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  void* memory =
-      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) Die("cannot map memory");
-  shared = new (memory) Shared;
+  shared = MapShared<Shared>();
   // The library finds its drivers once, not in each process.
   { const Device device; }
 

@@ -10,9 +10,9 @@
 #include <sched.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <span>
 #include <string>
@@ -145,12 +145,12 @@ class Side {
   // The next completion, waited for; kNone in its status where none comes.
   std::pair<int, ibv_wc> Wait(int milliseconds = 2000) {
     ibv_wc wc{};
-    const timespec until = After(milliseconds);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
     for (;;) {
       const int polled = ibv_poll_cq(cq(), 1, &wc);
       if (polled < 0) Die("cannot poll");
       if (polled == 1) return {wc.status, wc};
-      if (Past(until)) return {kNone, wc};
+      if (std::chrono::steady_clock::now() > until) return {kNone, wc};
       sched_yield();
     }
   }
@@ -161,17 +161,6 @@ class Side {
   }
 
  private:
-  static timespec After(int milliseconds) {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    now.tv_sec += milliseconds / 1000;
-    return now;
-  }
-  static bool Past(const timespec& until) {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > until.tv_sec || (now.tv_sec == until.tv_sec && now.tv_nsec > until.tv_nsec);
-  }
   // Of the device itself: by its LID, or by its GID where it has none (RoCE).
   void Address(ibv_ah_attr& to) const {
     ibv_context* context = qp()->context;
