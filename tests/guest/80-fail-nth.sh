@@ -61,7 +61,7 @@ arming_fails() { # DISTANCE: an expression of n
 		mr_reg >/dev/null
 	done
 }
-arming_fails "1 + n / 3"
+arming_fails "1 + n / 2"
 note "everything: $n allocations or less"
 # Entries have a second way where memory lacks, pairs have not.
 awk '$1 == "boundary" && $2 != "uverbs" { print $2 }' "$debugfs/status" | sort -u | paste -sd, >"$debugfs/disarm"
@@ -80,7 +80,7 @@ is "and a registration has all stages" "" "$(last ' reg ' | tr ' ' '\n' | grep -
 
 odd=
 refused=0
-for ((n = 1; n < 10000; n += 1 + n / 3)); do
+for ((n = 1; n < 10000; n += 1 + n / 2)); do
 	unload
 	how=$(mr_fail $n insmod "$module")
 	[ "$how" = "none 0" ] && break

@@ -9,6 +9,7 @@
 # Usage: 90-stress.sh [MINUTES [SEED]]
 # vm: --timeout 600 --mem 2G
 # kernels: stock debug
+# long: bookworm sid
 # shellcheck disable=SC2030,SC2031  # activities count for themselves
 # shellcheck source=tests/guest/lib.sh
 . "$(dirname "$0")/lib.sh"
