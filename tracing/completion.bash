@@ -10,13 +10,13 @@ _mrtrace() {
 	--pid)
 		words=$(cd /proc && echo [0-9]*)
 		;;
-	--over) return ;;
+	--over | --rounds) return ;;
 	--during)
 		mapfile -t COMPREPLY < <(compgen -c -- "$word")
 		return
 		;;
 	*)
-		words='--list --module --plain --pid --over --during --help'
+		words='--list --module --plain --pid --over --during --rounds --help'
 		[[ $word == -* ]] || words=$(mrtrace --list 2>/dev/null | cut -d' ' -f1)
 		;;
 	esac
