@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# long: bookworm sid
 # The bpftrace scripts say of a workload what mr_probe, which is the workload,
 # says itself: as many registrations, and the same times of each stage.
 # shellcheck source=tests/guest/lib.sh

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# long: trixie
 # iommu: off lazy strict
 # rdma-core's own tests on mrlab0: none fails. What it skips is run on rxe0: what
 # passes there is what docs/limitations.md names, and no other.

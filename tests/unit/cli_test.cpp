@@ -84,6 +84,7 @@ TEST(CliTest, UsageErrorsAreOneSentenceAndExitWith2) {
                                 "record --linger inf -- ls",
                                 "record --linger 2e6 -- ls",
                                 "record --buffer-size 0 -- ls",
+                                "record --buffer-size 1K -- ls",
                                 "status extra",
                                 "--nonsense"}) {
     ExpectOneSentence(MrProbe(arguments), 2, arguments);

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t kDefaultRows = 40;
 constexpr double kLongestLinger = 1e6;
+constexpr std::uint64_t kSmallestBuffer = 4096;
 
 struct Flags {
   std::string json;
@@ -55,6 +56,9 @@ mrscope::Result<mrscope::RecordOptions> Interpret(const Flags& flags,
   if (!flags.buffer_size.empty()) {
     const auto size = mrscope::ParseSize(flags.buffer_size);
     if (!size) return size.error();
+    if (size->value < kSmallestBuffer) {
+      return mrscope::Error{mrscope::ErrorKind::kUsage, 0, "--buffer-size must be at least 4K"};
+    }
     options.buffer_per_cpu = *size;
   }
   return options;

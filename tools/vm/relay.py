@@ -35,7 +35,6 @@ EXIT_BED = 125
 HEADER = struct.Struct("<cI")
 INPUT_WINDOW = 256 * 1024  # sent and not yet taken by the command
 TAIL_LINES = 60
-BOOT_LIMIT = 180
 
 BEGIN_MARK = "mrscope-vm: begin"
 PANIC = re.compile(r"Kernel panic|\bOops\b|\bBUG: |general protection fault")
@@ -162,8 +161,8 @@ class Relay:
             if self.resized:
                 self.resized = False
                 self.guest.send(b"w", struct.pack("<II", *window_size(0)))
-            if not self.up and time.monotonic() - self.guest.started > BOOT_LIMIT:
-                raise Ended(EXIT_DIED, f"the guest was not up after {BOOT_LIMIT} s")
+            if not self.up and time.monotonic() - self.guest.started > self.options.boot_limit:
+                raise Ended(EXIT_DIED, f"the guest was not up after {self.options.boot_limit:.0f} s")
 
     def watch_input(self):
         wanted = self.options.stdin and self.unconsumed < INPUT_WINDOW
@@ -310,6 +309,7 @@ def supervise(options, qemu, command, folder):
 def main():
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--timeout", type=float, default=0)
+    parser.add_argument("--boot-limit", type=float, default=180)
     parser.add_argument("--console", help="keep the console's log here")
     parser.add_argument("--allow-warnings", action="store_true")
     parser.add_argument("--stdin", action="store_true")

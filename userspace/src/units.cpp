@@ -44,7 +44,7 @@ Result<Bytes> ParseSize(std::string_view text) {
     }
   }
   if (number == 0) {
-    return Error{ErrorKind::kUsage, 0, "size 0 cannot be registered: give at least 1 byte"};
+    return Error{ErrorKind::kUsage, 0, "0 is no size: give at least 1 byte"};
   }
   if (number > (std::numeric_limits<std::uint64_t>::max() >> shift)) {
     return Error{ErrorKind::kUsage, 0, fmt::format("size \"{}\" does not fit in 64 bits", text)};
