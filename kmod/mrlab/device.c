@@ -347,7 +347,7 @@ static int __init mrlab_init(void)
 	if (atomic_read(&mrlab_devices))
 		return 0;
 	if (!mrlab_wants("platform"))
-		pr_err("no edu device that would do: give QEMU -device edu, or use parent=platform\n");
+		pr_err("no edu device that would do: give QEMU -device edu,dma_mask=0xffffffffffffffff, or use parent=platform\n");
 	mrlab_platform_destroy();
 	err = -ENODEV;
 err_edu:

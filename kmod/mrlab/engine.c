@@ -226,6 +226,8 @@ static struct mrlab_outcome mrlab_carry(struct mrlab_qp *qp,
 		return mrlab_done(0);
 	case -ECANCELED:
 		return mrlab_ended(MRLAB_END_STOPPED);
+	case -EPIPE:
+		return mrlab_ended(MRLAB_END_RETRY);
 	case -EFAULT:
 		if (culprit == &qp->here)
 			return mrlab_failed(IB_WC_LOC_PROT_ERR);
@@ -420,6 +422,7 @@ static struct mrlab_outcome mrlab_try(struct mrlab_dev *dev, struct mrlab_qp *qp
 	if (peer) {
 		mutex_lock(&peer->responder);
 		if (mrlab_connected(qp, peer)) {
+			qp->peer = peer;
 			outcome = mrlab_do(qp, peer, wqe);
 			if (outcome.end == MRLAB_END_DONE || !reliable)
 				mrlab_count_packets(qp, peer, wqe->length);
@@ -429,6 +432,7 @@ static struct mrlab_outcome mrlab_try(struct mrlab_dev *dev, struct mrlab_qp *qp
 				mrlab_fail_responder(dev, peer, outcome.event);
 		}
 		mutex_unlock(&peer->responder);
+		qp->peer = NULL;
 		mrlab_message_put(&qp->here);
 		mrlab_message_put(&qp->there);
 		mrlab_qp_put(peer);

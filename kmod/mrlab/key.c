@@ -109,14 +109,20 @@ void mrlab_key_free(struct mrlab_keys *keys, u32 key)
 void mrlab_key_publish(struct mrlab_keys *keys, struct mrlab_mr *mr)
 {
 	refcount_set(&mr->users, 1);
+	WRITE_ONCE(mr->withdrawn, false);
 	reinit_completion(&mr->unused);
 	xa_store(&keys->regions, MRLAB_KEY_INDEX(mr->key), mr, GFP_KERNEL);
 }
 
-/* Nobody finds the region any more, and nobody uses it when this returns. */
+/*
+ * Nobody finds the region any more, and nobody uses it when this returns: a
+ * large message that is being carried ends in the middle, as an access that is
+ * refused.
+ */
 void mrlab_key_withdraw(struct mrlab_keys *keys, struct mrlab_mr *mr)
 {
 	xa_store(&keys->regions, MRLAB_KEY_INDEX(mr->key), NULL, GFP_KERNEL);
+	WRITE_ONCE(mr->withdrawn, true);
 	mrlab_mr_put(mr);
 	wait_for_completion(&mr->unused);
 }

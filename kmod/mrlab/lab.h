@@ -123,6 +123,7 @@ struct mrlab_mr {
 	bool own_umem;		/* pinned by pin.c, not by ib_core */
 	bool on_demand;
 	bool invalidated;
+	bool withdrawn;		/* what is being carried is to end */
 	u32 access;		/* enum ib_access_flags */
 	u64 start;		/* in the owner's memory, or in the dmabuf */
 	u64 base;		/* the address that its first byte has */
@@ -276,7 +277,7 @@ struct mrlab_qp {
 	spinlock_t receiving;	/* posting of receives */
 	struct mutex engine;	/* one request of those posted at a time */
 	struct mutex responder;	/* one peer at a time; taken last of these */
-	bool stop;		/* what is being carried: the state is to change */
+	bool stop;		/* what is carried from or to it: the state is to change */
 	struct delayed_work work;
 	bool waiting;		/* for a retry, until the work runs */
 	enum ib_qp_state state;
@@ -286,6 +287,7 @@ struct mrlab_qp {
 	struct completion unused;
 	u32 sq_psn;
 	u32 rq_psn;
+	struct mrlab_qp *peer;	/* while a message is carried to it */
 	u8 peer_rnr_timer;	/* what a peer without a receive asked for */
 	struct mrlab_message here;	/* of the request under way */
 	struct mrlab_message there;

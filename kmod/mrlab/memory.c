@@ -8,6 +8,7 @@
 #include <linux/iommu.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/uaccess.h>
 #include "lab.h"
 
 /* Messages up to this size are not left half done. */
@@ -25,8 +26,16 @@ struct mrlab_span {
 	size_t length;
 };
 
-/* Pages are in the kernel's address space all the time. */
+/* All memory is in the kernel's address space, but for what is taken out of it. */
 static_assert(IS_ENABLED(CONFIG_64BIT));
+
+/* Pages of memfd_secret() are taken out; on demand, they can be had. */
+static bool mrlab_is_there(const void *va)
+{
+	u8 byte;
+
+	return !get_kernel_nofault(byte, (const u8 *)va);
+}
 
 /* What is at a DMA address, and for how long it goes on there. */
 static void *mrlab_dma_to_virt(struct mrlab_dev *dev, dma_addr_t dma,
@@ -93,7 +102,7 @@ static bool mrlab_span_open(struct mrlab_qp *qp,
 				     segment->length - offset);
 		span->va = mrlab_dma_to_virt(to_mrlab(qp->ibqp.device),
 					     span->dma, &span->length);
-		if (span->va)
+		if (span->va && (!mr->on_demand || mrlab_is_there(span->va)))
 			return true;
 		why = MRLAB_NO_TRANSLATION;
 		mrlab_span_close(span);
@@ -168,10 +177,44 @@ static ssize_t mrlab_copy_some(struct mrlab_qp *qp, struct mrlab_cursor *to,
 	return err ?: length;
 }
 
+/* Of a message under way, a region that is being deregistered, if any. */
+static bool mrlab_withdrawn(struct mrlab_qp *qp,
+			    const struct mrlab_message *message)
+{
+	const struct mrlab_segment *segment;
+	u32 i;
+
+	for (i = 0; i < message->count; i++) {
+		segment = &message->segment[i];
+		if (segment->mr && READ_ONCE(segment->mr->withdrawn)) {
+			mrlab_refused(qp, segment->mr, segment->key, MRLAB_NO_KEY);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whoever takes something away from a message waits for the end of it. */
+static int mrlab_go_on(struct mrlab_qp *qp, const struct mrlab_message *to,
+		       const struct mrlab_message *from,
+		       const struct mrlab_message **culprit)
+{
+	if (!mrlab_qp_sends(qp))
+		return -ECANCELED;
+	if (!mrlab_qp_responds(qp->peer) || READ_ONCE(qp->peer->stop))
+		return -EPIPE;
+	*culprit = from;
+	if (mrlab_withdrawn(qp, from))
+		return -EFAULT;
+	*culprit = to;
+	return mrlab_withdrawn(qp, to) ? -EFAULT : 0;
+}
+
 /*
  * Copy between two messages, each of which has @length bytes or more.  0, or
  * -EFAULT and which of them could not be accessed, or -ECANCELED where the
- * queue pair is no longer to go on, or what the bus master failed with.
+ * queue pair is no longer to go on, or -EPIPE where its peer is not, or what
+ * the bus master failed with.
  */
 int mrlab_copy(struct mrlab_qp *qp, const struct mrlab_message *to,
 	       const struct mrlab_message *from, u64 length,
@@ -181,10 +224,14 @@ int mrlab_copy(struct mrlab_qp *qp, const struct mrlab_message *to,
 	struct mrlab_cursor source = { .message = from };
 	u64 begun = length;
 	ssize_t done;
+	int err;
 
 	while (length) {
-		if (begun - length >= MRLAB_STOP_BYTES && !mrlab_qp_sends(qp))
-			return -ECANCELED;
+		if (begun - length >= MRLAB_STOP_BYTES) {
+			err = mrlab_go_on(qp, to, from, culprit);
+			if (err)
+				return err;
+		}
 		done = mrlab_copy_some(qp, &target, &source, length, culprit);
 		if (done < 0)
 			return done;

@@ -7,6 +7,7 @@
  * A page that the device is at is held by the mutex of the umem, which the
  * notifier takes too: the memory cannot change under a copy.
  */
+#include <linux/mm.h>
 #include <linux/mmu_notifier.h>
 #include <linux/sched/signal.h>
 #include "compat.h"
@@ -58,11 +59,28 @@ static const struct mmu_interval_notifier_ops mrlab_odp_ops = {
 	.invalidate = mrlab_odp_invalidate,
 };
 
+/*
+ * The core has two words for each page from the beginning, and the table one:
+ * of a region that is not pinned, nothing else limits them.
+ */
+#define MRLAB_ODP_PAGE_BYTES	(3 * sizeof(u64))
+#define MRLAB_ODP_MEMORY_SHARE	8
+
+static bool mrlab_odp_too_long(u64 length)
+{
+	u64 memory = (u64)totalram_pages() << PAGE_SHIFT;
+
+	return (length >> PAGE_SHIFT) * MRLAB_ODP_PAGE_BYTES >
+	       memory / MRLAB_ODP_MEMORY_SHARE;
+}
+
 int mrlab_odp_get(struct mrlab_mr *mr, struct ib_device *dev, u64 start)
 {
-	struct ib_umem_odp *odp = ib_umem_odp_get(dev, start, mr->length,
-						  mr->access, &mrlab_odp_ops);
+	struct ib_umem_odp *odp;
 
+	if (mrlab_odp_too_long(mr->length))
+		return -ENOMEM;
+	odp = ib_umem_odp_get(dev, start, mr->length, mr->access, &mrlab_odp_ops);
 	if (IS_ERR(odp))
 		return PTR_ERR(odp);
 	mr->umem = &odp->umem;

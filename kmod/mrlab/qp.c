@@ -245,7 +245,7 @@ static int mrlab_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask
 	err = mrlab_check_attr(attr, mask);
 	if (err)
 		return err;
-	/* What is being carried must not hold up the end of it. */
+	/* What is being carried, also to it, must not hold up the end of it. */
 	if (mask & IB_QP_STATE &&
 	    (attr->qp_state == IB_QPS_ERR || attr->qp_state == IB_QPS_RESET))
 		WRITE_ONCE(qp->stop, true);
@@ -271,13 +271,11 @@ out:
 	mutex_unlock(&qp->responder);
 	mutex_unlock(&qp->engine);
 	mutex_unlock(&qp->posting);
-	if (err)
-		return err;
-	if (new == IB_QPS_SQD && qp->attr.en_sqd_async_notify)
+	if (!err && new == IB_QPS_SQD && qp->attr.en_sqd_async_notify)
 		mrlab_qp_event(qp, IB_EVENT_SQ_DRAINED);
-	/* What was posted in SQD, or while this held the engine. */
+	/* What was posted in SQD, or while this held the engine; or was stopped. */
 	mrlab_engine_run(qp, true);
-	return 0;
+	return err;
 }
 
 static int mrlab_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
@@ -285,13 +283,14 @@ static int mrlab_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 {
 	struct mrlab_qp *qp = to_mrlab_qp(ibqp);
 
-	mutex_lock(&qp->responder);
+	/* Enough against modify, and no message is waited for. */
+	mutex_lock(&qp->posting);
 	*attr = qp->attr;
 	attr->qp_state = qp->state;
 	attr->cur_qp_state = qp->state;
 	attr->cap = qp->init.cap;
 	*init = qp->init;
-	mutex_unlock(&qp->responder);
+	mutex_unlock(&qp->posting);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_umem_odp.h>
 #include <rdma/iter.h>
@@ -56,6 +57,9 @@ int mrlab_table_page_size(struct mrlab_mr *mr, unsigned long *page_size)
 	return *page_size ? 0 : -EINVAL;
 }
 
+/* Nobody else is to be killed for a table. */
+#define MRLAB_TABLE_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
 static int mrlab_table_alloc(struct mrlab_table *table)
 {
 	size_t leaves = DIV_ROUND_UP(table->entries, MRLAB_LEAF_ENTRIES);
@@ -64,15 +68,17 @@ static int mrlab_table_alloc(struct mrlab_table *table)
 	table->levels = table_levels ?: leaves > 1 ? 2 : 1;
 	if (table->levels == 1) {
 		table->flat = kvcalloc(table->entries, sizeof(u64),
-				       GFP_KERNEL_ACCOUNT);
+				       MRLAB_TABLE_GFP);
 		return table->flat ? 0 : -ENOMEM;
 	}
 	table->leaves = kvcalloc(leaves, sizeof(*table->leaves),
-				 GFP_KERNEL_ACCOUNT);
+				 MRLAB_TABLE_GFP);
 	if (!table->leaves)
 		return -ENOMEM;
 	for (i = 0; i < leaves; i++) {
-		table->leaves[i] = (u64 *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		table->leaves[i] = (u64 *)get_zeroed_page(MRLAB_TABLE_GFP);
 		if (!table->leaves[i])
 			return -ENOMEM;
 		cond_resched();

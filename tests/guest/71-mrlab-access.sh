@@ -66,6 +66,14 @@ said "nobody answers" "transport retry counter exceeded, 0 bytes changed, refuse
 follows "nobody answers" "and the next: Work Request Flushed Error"
 said "while nobody answers" "none, given up: Work Request Flushed Error"
 
+said "a change of state that is refused" "EINVAL, the message: success, 1"
+if grep -q '^secret memory: there is none' "$tmp/cases"; then
+	skip "secret memory" "the kernel has none"
+else
+	said "secret memory" "pinned EFAULT"
+	said "secret memory on demand" "remote access error, 0 bytes changed, refused no_translation"
+fi
+
 # More than the device says, which is not what the memory lacks.
 said "a region of at most 512 GiB" "one byte more EINVAL, of no bytes EINVAL"
 
@@ -99,8 +107,21 @@ is "after the unmapping it changes nothing" "and after dereg: 1, 0 bytes changed
 	"$(tail -n 1 "$tmp/out")"
 at_least "  the IOMMU says so" $((before + 1)) "$(faults)"
 
-# The same messages, each carried by the bus master.
+# What a message needs is taken away while the bus master carries it.
 echo 1 >/sys/module/mrlab/parameters/bus_master
+run lab_access taken
+is "taken away from a message: nobody waits for the end of it" "137
+the remote region: remote access error, soon: 1
+the local region: local protection error, soon: 1
+the responder: transport retry counter exceeded, soon: 1
+the responder's queue pair: transport retry counter exceeded, soon: 1
+the requester: none, soon: 1
+killed" "$ended
+$(cat "$tmp/out")"
+nothing_left() { [ "$(cat "$lab/mrs" "$lab/qps" | wc -l)" -eq 2 ]; }
+check "  nor does a process that is killed" eventually nothing_left
+
+# The same messages, each carried by the bus master; but for the large one.
 run lab_access
 echo 0 >/sys/module/mrlab/parameters/bus_master
 is "carried by the bus master, all is the same" "" "$(diff "$tmp/cases" "$tmp/out")"

@@ -6,11 +6,18 @@
 // was not to be reached (or was, where the case is a control); the reasons are
 // what the device has counted meanwhile.
 //
-// Usage: lab_access [dma]
+// Usage: lab_access [dma | taken]
 //   dma: the cases of the bus master, which need the edu device and an IOMMU
+//   taken: what a large message needs is taken away while the bus master carries
+//     it, which would take minutes
+
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <fstream>
 #include <functional>
@@ -26,6 +33,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::uint32_t kLength = 64;
+constexpr int kPatience = 60'000;  // ms
 const std::string kDebugfs = "/sys/kernel/debug/mrlab/mrlab0/";
 
 // Memory of one side, and what it was filled with.
@@ -52,6 +60,11 @@ std::map<std::string, long> Refused() {
   long count = 0;
   while (file >> reason >> count) counts[reason] = count;
   return counts;
+}
+
+bool ByBusMaster() {
+  std::ifstream file("/sys/module/mrlab/parameters/bus_master");
+  return file.get() == 'Y';
 }
 
 class Case {
@@ -345,6 +358,46 @@ void FlushedWhileItWaits(ibv_context* context) {
   std::cout << ", given up: " << StatusText(c.pair.requester.Wait().first) << std::endl;
 }
 
+// A change of state that is refused has stopped the message; it goes on.
+void RefusedChange(ibv_context* context) {
+  Case c(context);
+  // The bus master would take an hour.
+  const std::uint32_t length = ByBusMaster() ? 64 << 10 : 128 << 20;
+  const Memory from(0x11, length);
+  const Memory to(0x22, length);
+  const auto local = Register(c.pair.requester.pd(), from.base, length, 0);
+  const auto remote = Register(c.pair.responder.pd(), to.base, length, kAllAccess);
+  std::array<ibv_sge, 1> sge{Sge(*local, 0, length)};
+  if (c.pair.requester.Post(Request(IBV_WR_RDMA_WRITE, to.base, remote->rkey), sge) != 0)
+    Die("a request was not taken");
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_ERR;
+  const int error = ibv_modify_qp(c.pair.requester.qp(), &attr, IBV_QP_STATE | IBV_QP_QKEY);
+  std::cout << "a change of state that is refused: " << strerrorname_np(error)
+            << ", the message: " << StatusText(c.pair.requester.Wait(kPatience).first) << ", "
+            << (to.Changed() == length) << std::endl;
+}
+
+// Memory that the kernel has taken out of its own address space.
+void Secret(ibv_context* context) {
+  const int fd = static_cast<int>(syscall(SYS_memfd_secret, 0));
+  if (fd < 0 || ftruncate(fd, 2 * kPage) != 0) {
+    std::cout << "secret memory: there is none" << std::endl;
+    return;
+  }
+  Case c(context);
+  void* secret = mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (secret == MAP_FAILED) Die("secret memory cannot be mapped");
+  std::memset(secret, 0x33, 2 * kPage);
+  const auto local = c.Local(IBV_ACCESS_LOCAL_WRITE);
+  const VerbsMr pinned(ibv_reg_mr(c.pair.responder.pd(), secret, kPage, kAllAccess), ibv_dereg_mr);
+  std::cout << "secret memory: pinned " << (pinned ? "taken" : strerrorname_np(errno)) << std::endl;
+  const auto remote =
+      Register(c.pair.responder.pd(), secret, kPage, kAllAccess | IBV_ACCESS_ON_DEMAND);
+  c.Show("secret memory on demand", Request(IBV_WR_RDMA_READ, secret, remote->rkey),
+         {Sge(*local, 0, kLength)}, c.here);
+}
+
 // ---- limits ----
 
 void TooLong(ibv_context* context) {
@@ -403,6 +456,68 @@ void BusMaster(ibv_context* context) {
   std::cout << ", " << there.Changed() << " bytes changed" << std::endl;
 }
 
+// ---- taken away ----
+
+class LargeMessage {
+ public:
+  explicit LargeMessage(ibv_context* context)
+      : pair(context),
+        local(Register(pair.requester.pd(), from_.base, kLarge, 0)),
+        remote(Register(pair.responder.pd(), to_.base, kLarge, kAllAccess)) {
+    std::array<ibv_sge, 1> sge{Sge(*local, 0, kLarge)};
+    if (pair.requester.Post(Request(IBV_WR_RDMA_WRITE, to_.base, remote->rkey), sge) != 0)
+      Die("a request was not taken");
+    usleep(500'000);
+  }
+  // What it ends with after `take`, and whether that was soon.
+  void Take(const std::string& name, const std::function<void()>& take, bool completes = true) {
+    constexpr auto kSoon = std::chrono::seconds(20);
+    const auto begun = std::chrono::steady_clock::now();
+    take();
+    const int status = completes ? pair.requester.Wait(kPatience).first : kNone;
+    std::cout << name << ": " << StatusText(status)
+              << ", soon: " << (std::chrono::steady_clock::now() - begun < kSoon) << std::endl;
+  }
+
+ private:
+  static constexpr std::size_t kLarge = 8 << 20;
+  Memory from_{0x11, kLarge};
+  Memory to_{0x22, kLarge};
+
+ public:
+  Pair pair;
+  VerbsMr local;
+  VerbsMr remote;
+};
+
+void TakenAway(ibv_context* context) {
+  {
+    LargeMessage one(context);
+    one.Take("the remote region", [&] { one.remote.reset(); });
+  }
+  {
+    LargeMessage one(context);
+    one.Take("the local region", [&] { one.local.reset(); });
+  }
+  {
+    LargeMessage one(context);
+    one.Take("the responder", [&] { one.pair.responder.SetState(IBV_QPS_ERR); });
+  }
+  {
+    LargeMessage one(context);
+    one.Take("the responder's queue pair", [&] { one.pair.responder.ReplaceQp(); });
+  }
+  {
+    LargeMessage one(context);
+    one.Take(
+        "the requester", [&] { one.pair.requester.SetState(IBV_QPS_RESET); }, false);
+  }
+  // And all at once, as a process that is killed does.
+  const LargeMessage left(context);
+  std::cout << "killed" << std::endl;
+  raise(SIGKILL);
+}
+
 const std::vector<Test> kTests = {
     Write,
     Read,
@@ -428,6 +543,8 @@ const std::vector<Test> kTests = {
     ReceiveTooShort,
     NobodyThere,
     FlushedWhileItWaits,
+    RefusedChange,
+    Secret,
     TooLong,
 };
 
@@ -438,6 +555,10 @@ int main(int argc, char** argv) {
   if (!context) Die(context.error().message);
   if (argc == 2 && std::string(argv[1]) == "dma") {
     BusMaster(context->get());
+    return 0;
+  }
+  if (argc == 2 && std::string(argv[1]) == "taken") {
+    TakenAway(context->get());
     return 0;
   }
   for (const auto& test : kTests) test(context->get());
