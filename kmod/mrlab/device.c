@@ -324,7 +324,7 @@ static int mrlab_check_parameters(void)
 		pr_err("dma_bits is from 24 to 64\n");
 		return -EINVAL;
 	}
-	return mrlab_table_init();
+	return mrlab_keys_check() ?: mrlab_table_init();
 }
 
 static int __init mrlab_init(void)

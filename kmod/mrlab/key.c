@@ -38,24 +38,33 @@ static const char * const mrlab_variants[] = {
 /* Is it cyclic? */
 static const char * const mrlab_indices[] = { "lowest", "cyclic" };
 
-int mrlab_keys_init(struct mrlab_keys *keys)
+/* The policies, from the parameters. */
+static int mrlab_variant;
+static int mrlab_cyclic;
+
+int mrlab_keys_check(void)
 {
 	if (mrlab_max_mr < 1 || mrlab_max_mr > MRLAB_MAX_INDEX) {
 		pr_err("max_mr is from 1 to %lu\n", MRLAB_MAX_INDEX);
 		return -EINVAL;
 	}
-	keys->variant = match_string(mrlab_variants, ARRAY_SIZE(mrlab_variants),
+	mrlab_variant = match_string(mrlab_variants, ARRAY_SIZE(mrlab_variants),
 				     key_variant);
-	if (keys->variant < 0) {
+	if (mrlab_variant < 0) {
 		pr_err("key_variant is counter, random or constant\n");
 		return -EINVAL;
 	}
-	keys->cyclic = match_string(mrlab_indices, ARRAY_SIZE(mrlab_indices),
+	mrlab_cyclic = match_string(mrlab_indices, ARRAY_SIZE(mrlab_indices),
 				    key_index);
-	if (keys->cyclic < 0) {
+	if (mrlab_cyclic < 0) {
 		pr_err("key_index is lowest or cyclic\n");
 		return -EINVAL;
 	}
+	return 0;
+}
+
+int mrlab_keys_init(struct mrlab_keys *keys)
+{
 	keys->last_variant = vzalloc(mrlab_max_mr + 1);
 	if (!keys->last_variant)
 		return -ENOMEM;
@@ -72,7 +81,7 @@ void mrlab_keys_destroy(struct mrlab_keys *keys)
 
 static u8 mrlab_next_variant(struct mrlab_keys *keys, u32 index)
 {
-	switch (keys->variant) {
+	switch (mrlab_variant) {
 	case MRLAB_COUNTER:
 		return ++keys->last_variant[index];
 	case MRLAB_RANDOM:
@@ -89,7 +98,7 @@ int mrlab_key_alloc(struct mrlab_keys *keys, u32 *key)
 	u32 index;
 	int err;
 
-	if (keys->cyclic)
+	if (mrlab_cyclic)
 		err = xa_alloc_cyclic(&keys->regions, &index, NULL, limit,
 				      &keys->next, GFP_KERNEL);
 	else

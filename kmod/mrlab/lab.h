@@ -148,8 +148,6 @@ struct mrlab_keys {
 	struct xarray regions;	/* by index; reserved while not published */
 	u8 *last_variant;	/* by index */
 	u32 next;		/* index, where they are cyclic */
-	int cyclic;
-	int variant;		/* the policy */
 };
 
 struct mrlab_ucontext {
@@ -428,6 +426,7 @@ void mrlab_table_free(struct mrlab_table *table);
 
 /* key.c */
 extern unsigned int mrlab_max_mr;
+int mrlab_keys_check(void);
 int mrlab_keys_init(struct mrlab_keys *keys);
 void mrlab_keys_destroy(struct mrlab_keys *keys);
 int mrlab_key_alloc(struct mrlab_keys *keys, u32 *key);

@@ -17,13 +17,14 @@ gone() { ! here; }
 all_ready() { [ "$(cat "$tmp"/busy.* 2>/dev/null | grep -c ready)" -eq "$1" ]; }
 all_ended() { [ "$(cat "$tmp"/busy.* 2>/dev/null | grep -c requests)" -eq "$1" ]; }
 
-# Processes with regions of all kinds, busy.
-busy() { # NUMBER
+# Processes with regions of all kinds, or as the options say, busy.
+busy() { # NUMBER [OPTION...]
 	local i options
 	rm -f "$tmp"/busy.*
 	for ((i = 0; i < $1; i++)); do
 		options=(--regions 8)
 		((i % 2)) || options+=(--on-demand --size 65536)
+		[ $# -eq 1 ] || options=("${@:2}")
 		lab_busy "${options[@]}" >"$tmp/busy.$i" 2>&1 &
 		background+=("$!")
 	done
@@ -54,6 +55,18 @@ for round in 1 2 3; do
 	check "  it comes back" sh -c "echo $function >$driver/bind"
 	check "  it is there" here
 done
+
+# ---- in the middle of messages that would take minutes ----
+
+echo 1 >/sys/module/mrlab/parameters/bus_master
+check "two processes have the bus master carry 8 MiB" busy 2 --regions 2 --size 8388608
+sleep 1
+begun=$SECONDS
+check "  the device is taken away" sh -c "echo $function >$driver/unbind"
+at_most "  and does not wait for their ends, seconds" 30 $((SECONDS - begun))
+check "  the processes end" eventually all_ended 2
+echo 0 >/sys/module/mrlab/parameters/bus_master
+check "  it comes back" sh -c "echo $function >$driver/bind"
 
 # ---- the module can go under them, too ----
 
