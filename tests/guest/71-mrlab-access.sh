@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# long: bookworm
 # vm: --iommu strict
 # mrlab0 lets through what its rules allow, and refuses the rest: with the right
 # status, counted by its reason, and without a byte written.
