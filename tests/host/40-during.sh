@@ -17,7 +17,5 @@ mkdir -p "$repo/$work"
 	echo "Bail out! UCX cannot be installed"
 	exit 1
 }
-exec 3< <("$vm/run" --suite "$suite" --no-build --icount --timeout 1800 --root "$repo/$work/root.ext4" -- \
-	/repo/tests/host/during/compare)
-cat <&3
-wait $!
+"$vm/run" --suite "$suite" --no-build --icount --timeout 1800 --root "$repo/$work/root.ext4" -- \
+	/repo/tests/host/during/compare
